@@ -15,8 +15,8 @@ namespace {
 
 TEST(BF16, RoundsToNearestTiesToEven) {
   EXPECT_EQ(to_bf16(1.0F).bits, 0x3f80);
-  EXPECT_EQ(to_bf16(1.0F + 0x1p-8F).bits, 0x3f80);           // tie, to even
-  EXPECT_EQ(to_bf16(1.0F + 3 * 0x1p-8F).bits, 0x3f82);       // tie, to even
+  EXPECT_EQ(to_bf16(1.0F + 0x1p-8F).bits, 0x3f80);      // tie, to even
+  EXPECT_EQ(to_bf16(1.0F + 3 * 0x1p-8F).bits, 0x3f82);  // tie, to even
   EXPECT_EQ(to_bf16(1.0F + 0x1p-8F + 0x1p-20F).bits, 0x3f81);
   EXPECT_EQ(to_bf16(std::numeric_limits<float>::max()).bits, 0x7f80);
   EXPECT_TRUE(std::isnan(to_float(to_bf16(std::numeric_limits<float>::quiet_NaN()))));

@@ -50,7 +50,8 @@ template <class... Parts>
 
 }  // namespace lockstep
 
-// A promise of our own code, checked in every build. Throws kBug. The condition has no side effects.
+// A promise of our own code, checked in every build. Throws kBug. The condition has no side
+// effects.
 #define LOCKSTEP_CHECK(condition, ...)                                                        \
   do {                                                                                        \
     if (!(condition))                                                                         \

@@ -24,10 +24,8 @@ class Hasher128 {
   void add(const void* data, std::size_t bytes);
   void add(std::string_view text) { add(text.data(), text.size()); }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void add_value(T value) {
-    add(&value, sizeof value);
-  }
+  requires std::is_arithmetic_v<T>
+  void add_value(T value) { add(&value, sizeof value); }
   // The digest of all that was added so far, as hash128_hex of it all would give.
   [[nodiscard]] std::string hex() const;
 

@@ -37,7 +37,8 @@ Json parse_json(std::string_view text, std::string_view what) {
     return Json::parse(text.begin(), text.end(), guard);
   } catch (const Json::exception& error) {
     std::string reason = error.what();
-    if (const auto end = reason.find("] "); end != std::string::npos) reason = reason.substr(end + 2);
+    if (const auto end = reason.find("] "); end != std::string::npos)
+      reason = reason.substr(end + 2);
     for (char& c : reason) {
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
     }

@@ -6,8 +6,8 @@
 
 namespace lockstep {
 
-// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): a pure function
-// of key and counter, so that any rank or thread makes any slice of a stream.
+// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): a pure
+// function of key and counter, so that any rank or thread makes any slice of a stream.
 [[nodiscard]] std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 2> key,
                                                       std::array<std::uint32_t, 4> counter);
 

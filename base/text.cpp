@@ -80,7 +80,8 @@ std::string printable(std::string_view text, std::size_t limit) {
     if (out.size() >= limit) return out + "...";
     const std::size_t length = utf8_length(text);
     const auto first = static_cast<unsigned char>(text[0]);
-    const bool c1_control = length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    const bool c1_control =
+        length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
     if (first == '\n') {
       out += "\\n";
     } else if (length == 0 || c1_control || first < 0x20 || first == 0x7f) {

@@ -10,7 +10,8 @@ namespace lockstep {
 
 // The candidate with the smallest edit distance to `name`; empty when none is nearer than half of
 // the name's length.
-[[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+[[nodiscard]] std::string nearest_name(std::string_view name,
+                                       std::span<const std::string> candidates);
 
 // Text from outside made safe for one line of a terminal or log: control characters and invalid
 // UTF-8 as \xNN, newline as \n; cut at `limit` bytes with "...".

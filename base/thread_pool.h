@@ -29,9 +29,12 @@ class ThreadPool {
   // are done. An exception that a task throws is thrown here, after the others have finished.
   template <class Task>
   void parallel_for(std::int64_t count, const Task& task) {
-    run(count, [](const void* context, std::int64_t index, int thread) {
-      (*static_cast<const Task*>(context))(index, thread);
-    }, &task);
+    run(
+        count,
+        [](const void* context, std::int64_t index, int thread) {
+          (*static_cast<const Task*>(context))(index, thread);
+        },
+        &task);
   }
 
   // The CPUs that this process may use.

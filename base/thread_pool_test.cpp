@@ -36,8 +36,10 @@ TEST(ThreadPool, ManyShortLoopsInARow) {
 
 TEST(ThreadPool, ThrowsWhatATaskThrewAndStaysUsable) {
   ThreadPool pool(2);
-  EXPECT_THROW(pool.parallel_for(
-                   10, [](std::int64_t i, int) { if (i == 3) fail(ErrorKind::kData, "three"); }),
+  EXPECT_THROW(pool.parallel_for(10,
+                                 [](std::int64_t i, int) {
+                                   if (i == 3) fail(ErrorKind::kData, "three");
+                                 }),
                Error);
   std::atomic<int> ran{0};
   pool.parallel_for(10, [&](std::int64_t, int) { ++ran; });
