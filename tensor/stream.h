@@ -6,6 +6,7 @@
 #include "base/thread_pool.h"
 #include "tensor/buffer.h"
 #include "tensor/isa.h"
+#include "tensor/trace.h"
 
 namespace lockstep {
 
@@ -24,10 +25,15 @@ class CpuStream {
   [[nodiscard]] void* scratch(std::int64_t bytes);
   [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_.bytes(); }
 
+  // Where ops are recorded; null (the default) records nothing. Borrowed.
+  [[nodiscard]] Trace* trace() const { return trace_; }
+  void set_trace(Trace* trace) { trace_ = trace; }
+
  private:
   std::unique_ptr<ThreadPool> pool_;
   Isa isa_;
   Buffer scratch_;
+  Trace* trace_ = nullptr;
 };
 
 }  // namespace lockstep
