@@ -1,0 +1,238 @@
+#include "config/read.h"
+
+#include <toml++/toml.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "base/text.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMaxRecipeBytes = std::size_t{1} << 20U;
+constexpr int kMaxKeyParts = 64;
+constexpr const char* kCommandLine = "command line";
+
+// One value of the text or the command line. `value` is nothing for an empty table and for "key=".
+struct Setting {
+  Value value;
+  std::string origin;
+  std::string raw;  // an override's text as it was given
+  bool is_table = false;
+};
+using Settings = std::map<std::string, Setting, std::less<>>;
+
+// The parser and the destructor of what it builds recurse once per part of a dotted key, so a
+// hostile key of a million parts would overflow the stack: refused before parsing.
+void check_key_depth(std::string_view text, std::string_view file) {
+  int line = 1;
+  int dots = 0;
+  std::string_view quote;  // what ends the string we are in
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (!quote.empty()) {
+      if (c == '\\' && quote.front() == '"') {
+        ++i;
+      } else if (text.substr(i).starts_with(quote)) {
+        i += quote.size() - 1;
+        quote = {};
+      } else if (c == '\n' && quote.size() == 1) {
+        quote = {};
+      }
+    } else if (c == '"' || c == '\'') {
+      const std::string_view three = text.substr(i, 3);
+      quote = three == "\"\"\"" || three == "'''" ? three : text.substr(i, 1);
+      i += quote.size() - 1;
+    } else if (c == '#') {
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    } else if (c == '.' && ++dots > kMaxKeyParts) {
+      fail(ErrorKind::kConfig, file, ":", line, ": a key with more than ", kMaxKeyParts,
+           " parts; no recipe has such a key");
+    } else if (c == ',' || c == '=' || c == '\n' || c == '{' || c == '[') {
+      dots = 0;
+    }
+  }
+}
+
+toml::table parse(std::string_view text, std::string_view file) {
+  check_key_depth(text, file);
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    fail(ErrorKind::kConfig, file, ":", error.source().begin.line, ":", error.source().begin.column,
+         ": not valid TOML: ", printable(error.description()));
+  }
+}
+
+Value to_value(const toml::node& node, const std::string& key, const std::string& origin) {
+  if (const auto* flag = node.as_boolean()) return {flag->get()};
+  if (const auto* integer = node.as_integer()) return {integer->get()};
+  if (const auto* real = node.as_floating_point()) return {real->get()};
+  if (const auto* text = node.as_string()) return {text->get()};
+  if (const auto* array = node.as_array()) {
+    std::vector<Value> items;
+    for (const toml::node& each : *array) items.push_back(to_value(each, key, origin));
+    return {std::move(items)};
+  }
+  fail(ErrorKind::kConfig, origin, ": ", printable(key),
+       node.is_table() ? ": a table where a value belongs"
+                       : ": dates and times have no place here; write a string");
+}
+
+void flatten(const toml::table& table, const std::string& prefix, std::string_view file,
+             Settings& settings) {
+  for (const auto& [name, node] : table) {
+    const std::string path =
+        prefix.empty() ? std::string(name.str()) : concat(prefix, ".", name.str());
+    const std::string origin = concat(file, ":", name.source().begin.line);
+    if (const auto* inner = node.as_table()) {
+      settings[path] = {.value = {}, .origin = origin, .raw = {}, .is_table = true};
+      flatten(*inner, path, file, settings);
+    } else {
+      settings[path] = {.value = to_value(node, path, origin), .origin = origin, .raw = {}};
+    }
+  }
+}
+
+// The value of an override: TOML when the text is one TOML value, else the text itself.
+Value override_value(const std::string& key, const std::string& text) {
+  if (text.empty()) return {};
+  if (text.find('\n') == std::string::npos && text.find('#') == std::string::npos) {
+    try {
+      const toml::table table = parse("value = " + text, "");
+      const toml::node* node = table.get("value");
+      if (table.size() == 1 && node != nullptr && !node->is_date() && !node->is_time() &&
+          !node->is_date_time()) {
+        return to_value(*node, key, kCommandLine);
+      }
+    } catch (const Error&) {
+      // Not a TOML value: a bare word.
+    }
+  }
+  return {text};
+}
+
+void add_override(const std::string& text, const FieldList& list, Settings& settings) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    fail(ErrorKind::kConfig, "'", printable(text),
+         "': a setting is written KEY=VALUE, for example ",
+         list.fields.empty() ? "a.b" : list.fields.front().path, "=VALUE");
+  }
+  const std::string key = text.substr(0, equals);
+  const std::string raw = text.substr(equals + 1);
+  const auto found = settings.find(key);
+  if (found != settings.end() && found->second.origin == kCommandLine) {
+    fail(ErrorKind::kConfig, "command line: ", printable(key),
+         " is given twice: ", printable(found->second.raw), " and ", printable(raw), "; keep one");
+  }
+  settings[key] = {.value = override_value(key, raw), .origin = kCommandLine, .raw = raw};
+}
+
+[[noreturn]] void fail_unknown(const FieldList& list, const std::string& path,
+                               const Setting& setting) {
+  // The deepest section of the path that exists, and the first name that does not.
+  std::string section;
+  std::string name = path;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+    if (!list.has_section(path.substr(0, dot))) break;
+    section = path.substr(0, dot);
+    name = path.substr(dot + 1);
+  }
+  const std::vector<std::string> siblings = list.names_in(section);
+  const std::string first = name.substr(0, std::min<std::size_t>(name.find('.'), 64));
+  std::string nearest = nearest_name(first, siblings);
+  if (!nearest.empty() && !section.empty()) nearest = section + "." + nearest;
+  if (nearest.empty()) {
+    // Perhaps the right name in the wrong section.
+    const std::string last = path.substr(path.rfind('.') + 1);
+    for (const Field& field : list.fields) {
+      if (field.path == last || field.path.ends_with("." + last)) nearest = field.path;
+    }
+  }
+  std::string known;
+  for (const std::string& each : siblings) known += (known.empty() ? "" : ", ") + each;
+  fail(ErrorKind::kConfig, setting.origin, ": unknown key '", printable(path), "'",
+       setting.value.is_set() ? " = " + printable(to_text(setting.value)) : "",
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", " (",
+       section.empty() ? "at the top" : "in [" + section + "]", ": ", known, ")");
+}
+
+void check_known(const FieldList& list, const Settings& settings) {
+  for (const auto& [path, setting] : settings) {
+    if (list.has_section(path)) {
+      if (setting.is_table) continue;
+      fail(ErrorKind::kConfig, setting.origin, ": ", path, " = ", printable(to_text(setting.value)),
+           ": '", path, "' is a section; set one of its keys (", path, ".",
+           list.names_in(path).front(), ", ...)");
+    }
+    const Field* field = list.find(path);
+    if (field == nullptr) fail_unknown(list, path, setting);
+    if (setting.is_table) {
+      fail(ErrorKind::kConfig, setting.origin, ": ", path, " is a table; wanted ", field->type);
+    }
+  }
+}
+
+void set_field(Field& field, const Setting& setting) {
+  std::string wanted = field.set(setting.value);
+  if (!wanted.empty() && setting.origin == kCommandLine) {
+    // On the command line 7, true and 1.5 are also good strings.
+    const std::string as_text = field.set({setting.raw});
+    if (as_text.empty()) wanted.clear();
+  }
+  if (!wanted.empty()) {
+    fail(ErrorKind::kConfig, setting.origin, ": ", field.path, " = ",
+         printable(to_text(setting.value)), " is ", kind_of(setting.value), "; wanted ", wanted,
+         " (", field.help, ")");
+  }
+  field.origin = setting.origin;
+}
+
+}  // namespace
+
+void read_into(FieldList& list, std::string_view toml, std::string_view file,
+               std::span<const std::string> overrides) {
+  if (toml.size() > kMaxRecipeBytes) {
+    fail(ErrorKind::kInput, file, ": ", toml.size(), " bytes; a recipe has at most ",
+         kMaxRecipeBytes);
+  }
+  Settings settings;
+  flatten(parse(toml, file), "", file, settings);
+  for (const std::string& each : overrides) add_override(each, list, settings);
+  check_known(list, settings);
+  for (Field& field : list.fields) {
+    const auto found = settings.find(field.path);
+    if (found != settings.end()) set_field(field, found->second);
+  }
+}
+
+std::string read_recipe_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(ErrorKind::kInput, printable(path), ": cannot open the recipe; is the path right?");
+  std::string text(kMaxRecipeBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) fail(ErrorKind::kInput, printable(path), ": cannot read the recipe");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxRecipeBytes) {
+    fail(ErrorKind::kInput, printable(path), ": over ", kMaxRecipeBytes,
+         " bytes; that is no recipe");
+  }
+  return text;
+}
+
+Error with_origin(const FieldList& list, const Error& error) {
+  const std::string text = error.what();
+  const Field* field = list.find(text.substr(0, text.find_first_of(": ")));
+  if (field == nullptr || field->origin.empty()) return error;
+  return {error.kind(), field->origin + ": " + text};
+}
+
+void fail_key(std::string_view key, const Value& value, std::string_view rule) {
+  fail(ErrorKind::kConfig, key, " = ", printable(to_text(value)), ": ", rule);
+}
+
+}  // namespace lockstep
