@@ -21,21 +21,8 @@ int report(Context& context, ErrorKind kind, const char* text) {
   return exit_code(kind);
 }
 
-void add_commands(CLI::App& app, Context& context) {
-  add_train_command(app, context);
-  add_init_command(app, context);
-  add_recipe_command(app, context);
-  add_tokenize_command(app, context);
-  add_tokenizer_command(app, context);
-  add_data_command(app, context);
-  add_eval_command(app, context);
-  add_parity_command(app, context);
-  add_generate_command(app, context);
-  add_import_hf_command(app, context);
-  add_export_hf_command(app, context);
-  add_checkpoint_command(app, context);
-  add_bench_command(app, context);
-}
+// One line a command, in the order of --help.
+void add_commands([[maybe_unused]] CLI::App& app, [[maybe_unused]] Context& context) {}
 
 int run(int argc, char** argv) {
   CLI::App app("Pre-trains Olmo-3-family language models and proves that a run reproduces another.",
