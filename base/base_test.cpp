@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include <cmath>
 #include <limits>
 
@@ -52,6 +54,15 @@ TEST(CounterRng, TruncatedNormalHasTheRightMoments) {
   EXPECT_LE(largest, 3.0);
   EXPECT_NE(rng.u64(0), CounterRng(7, "other").u64(0));
   EXPECT_NE(rng.u64(0), CounterRng(8, "weight").u64(0));
+}
+
+TEST(CounterRng, ManyTruncatedNormalsAreTheSingleOnes) {
+  const CounterRng rng(7, "weight");
+  std::vector<double> many(1000);
+  rng.truncated_normals(0xFFFFFFF0, 3.0, many);  // crosses a 32-bit word
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    ASSERT_EQ(many[i], rng.truncated_normal(0xFFFFFFF0 + i, 3.0)) << i;
+  }
 }
 
 TEST(NormalQuantile, InvertsTheDistributionFunction) {

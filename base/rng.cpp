@@ -1,24 +1,100 @@
 #include "base/rng.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/hash.h"
 
 namespace lockstep {
+namespace {
+
+// Philox4x32's constants (Salmon et al. 2011, table 2).
+constexpr int kRounds = 10;
+constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
+constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
+constexpr std::uint32_t kWeyl0 = 0x9E3779B9U;
+constexpr std::uint32_t kWeyl1 = 0xBB67AE85U;
+
+// normal_quantile where |q| = |p - 0.5| <= kCentral.
+constexpr double kCentral = 0.425;
+inline double central_quantile(double q) {
+  const double r = 0.180625 - q * q;
+  return q *
+         (((((((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r +
+               6.7265770927008700853e4) *
+                  r +
+              4.5921953931549871457e4) *
+                 r +
+             1.3731693765509461125e4) *
+                r +
+            1.9715909503065514427e3) *
+               r +
+           1.3314166789178437745e2) *
+              r +
+          3.3871328727963666080e0) /
+         (((((((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r +
+               3.9307895800092710610e4) *
+                  r +
+              2.1213794301586595867e4) *
+                 r +
+             5.3941960214247511077e3) *
+                r +
+            6.8718700749205790830e2) *
+               r +
+           4.2313330701600911252e1) *
+              r +
+          1.0);
+}
+
+// The probability below which a normal lies with the mass under -cut and over cut cut off.
+double mass_below(double cut) { return 0.5 * std::erfc(cut / std::sqrt(2.0)); }
+
+// The first two words of `lanes` consecutive counters' Philox blocks, as uniform numbers: loops
+// over lanes that the compiler turns into vector code.
+constexpr std::size_t kLanes = 64;
+void uniform_lanes(std::array<std::uint32_t, 2> key, std::uint32_t third, std::uint64_t first,
+                   std::array<double, kLanes>& out) {
+  std::array<std::uint32_t, kLanes> c0;
+  std::array<std::uint32_t, kLanes> c1;
+  std::array<std::uint32_t, kLanes> c2;
+  std::array<std::uint32_t, kLanes> c3;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    c0[i] = static_cast<std::uint32_t>(first + i);
+    c1[i] = static_cast<std::uint32_t>((first + i) >> 32U);
+    c2[i] = third;
+    c3[i] = 0;
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const std::uint64_t p0 = kMultiplier0 * c0[i];
+      const std::uint64_t p1 = kMultiplier1 * c2[i];
+      c0[i] = static_cast<std::uint32_t>(p1 >> 32U) ^ c1[i] ^ key[0];
+      c1[i] = static_cast<std::uint32_t>(p1);
+      c2[i] = static_cast<std::uint32_t>(p0 >> 32U) ^ c3[i] ^ key[1];
+      c3[i] = static_cast<std::uint32_t>(p0);
+    }
+    key[0] += kWeyl0;
+    key[1] += kWeyl1;
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const std::uint64_t word = (static_cast<std::uint64_t>(c1[i]) << 32U) | c0[i];
+    out[i] = (static_cast<double>(word >> 11U) + 0.5) * 0x1p-53;
+  }
+}
+
+}  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 2> key,
                                         std::array<std::uint32_t, 4> counter) {
-  constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
-  constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t p0 = kMultiplier0 * counter[0];
     const std::uint64_t p1 = kMultiplier1 * counter[2];
     counter = {static_cast<std::uint32_t>(p1 >> 32U) ^ counter[1] ^ key[0],
                static_cast<std::uint32_t>(p1),
                static_cast<std::uint32_t>(p0 >> 32U) ^ counter[3] ^ key[1],
                static_cast<std::uint32_t>(p0)};
-    key[0] += 0x9E3779B9U;
-    key[1] += 0xBB67AE85U;
+    key[0] += kWeyl0;
+    key[1] += kWeyl1;
   }
   return counter;
 }
@@ -40,40 +116,32 @@ double CounterRng::uniform(std::uint64_t index) const {
 }
 
 double CounterRng::truncated_normal(std::uint64_t index, double cut) const {
-  const double below = 0.5 * std::erfc(cut / std::sqrt(2.0));  // mass under -cut
+  const double below = mass_below(cut);
   return normal_quantile(below + uniform(index) * (1.0 - 2.0 * below));
+}
+
+void CounterRng::truncated_normals(std::uint64_t first, double cut, std::span<double> out) const {
+  const double below = mass_below(cut);
+  const double width = 1.0 - 2.0 * below;
+  std::array<double, kLanes> p;
+  std::array<double, kLanes> value;
+  for (std::size_t done = 0; done < out.size(); done += kLanes) {
+    uniform_lanes(key_, name_high_, first + done, p);
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      p[i] = below + p[i] * width;
+      value[i] = central_quantile(p[i] - 0.5);  // replaced below where it does not hold
+    }
+    const std::size_t count = std::min(kLanes, out.size() - done);
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool central = std::abs(p[i] - 0.5) <= kCentral;
+      out[done + i] = central ? value[i] : normal_quantile(p[i]);
+    }
+  }
 }
 
 double normal_quantile(double p) {
   const double q = p - 0.5;
-  if (std::abs(q) <= 0.425) {
-    const double r = 0.180625 - q * q;
-    return q *
-           (((((((2.5090809287301226727e3 * r + 3.3430575583588128105e4) * r +
-                 6.7265770927008700853e4) *
-                    r +
-                4.5921953931549871457e4) *
-                   r +
-               1.3731693765509461125e4) *
-                  r +
-              1.9715909503065514427e3) *
-                 r +
-             1.3314166789178437745e2) *
-                r +
-            3.3871328727963666080e0) /
-           (((((((5.2264952788528545610e3 * r + 2.8729085735721942674e4) * r +
-                 3.9307895800092710610e4) *
-                    r +
-                2.1213794301586595867e4) *
-                   r +
-               5.3941960214247511077e3) *
-                  r +
-              6.8718700749205790830e2) *
-                 r +
-             4.2313330701600911252e1) *
-                r +
-            1.0);
-  }
+  if (std::abs(q) <= kCentral) return central_quantile(q);
   double r = std::sqrt(-std::log(q < 0 ? p : 1.0 - p));
   double value = 0;
   if (r <= 5.0) {

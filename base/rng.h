@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace lockstep {
@@ -21,6 +22,8 @@ class CounterRng {
   [[nodiscard]] double uniform(std::uint64_t index) const;
   // Normal(mean 0, std 1) cut at +-cut, by inversion of the distribution function.
   [[nodiscard]] double truncated_normal(std::uint64_t index, double cut) const;
+  // out[i] = truncated_normal(first + i, cut), the same bits, several times as fast.
+  void truncated_normals(std::uint64_t first, double cut, std::span<double> out) const;
 
  private:
   std::array<std::uint32_t, 2> key_;
