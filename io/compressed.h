@@ -78,6 +78,9 @@ class CompressedWriter {
   class Encoder;
   class GzipEncoder;
   class ZstdEncoder;
+  enum class Last { kNo, kYes };
+  void flush(Last last);
+
   AtomicFile file_;
   std::unique_ptr<Encoder> encoder_;  // none when plain
   std::string pending_;

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <exception>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 

@@ -104,7 +104,7 @@ class FileSystem {
   virtual void remove(const std::string& path) = 0;
   // Shortens a file to `bytes` and syncs it; kBug when it is shorter already.
   virtual void truncate(const std::string& path, std::uint64_t bytes) = 0;
-  // With parents; nothing to do when it is there already.
+  // With parents; nothing to do when it is there already. New names are durable on return.
   virtual void create_directories(const std::string& path) = 0;
   [[nodiscard]] virtual FileKind kind(const std::string& path, FollowSymlinks follow) = 0;
   // Names (not paths) in a directory, sorted by bytes, without "." and "..".
@@ -136,7 +136,8 @@ void remove_tree(FileSystem& fs, const std::string& directory, const std::string
 
 // Readers see the old file or the whole new one, and after return the new one survives a power cut:
 // temporary file in the same directory, fsync, rename, fsync of the directory. On an error the old
-// file is untouched and the temporary one removed. io/atomic_file.h is the streaming form.
+// file is untouched and the temporary one removed (when only the last fsync failed, the new file is
+// in place but might not survive a power cut). io/atomic_file.h is the streaming form.
 void write_file_atomic(FileSystem& fs, const std::string& path, std::span<const std::byte> bytes);
 void write_file_atomic(FileSystem& fs, const std::string& path, std::string_view text);
 

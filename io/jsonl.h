@@ -12,8 +12,8 @@
 namespace lockstep {
 
 // Appends lines to a file that survives crashes: each line is one write(2) on an O_APPEND file.
-// Opening cuts off a torn last line (no newline) left by a crash. `fs` must outlive it.
-// Not thread-safe.
+// Opening cuts off a torn last line (no newline) left by a crash; after an append that threw, the
+// next one first cuts off what it left. `fs` must outlive it. Not thread-safe.
 class JsonlWriter {
  public:
   JsonlWriter(FileSystem& fs, const std::string& path);
@@ -24,7 +24,11 @@ class JsonlWriter {
   void close() { file_->close(); }
 
  private:
+  FileSystem& fs_;
+  std::string path_;
   std::unique_ptr<OutputFile> file_;
+  std::uint64_t complete_bytes_ = 0;
+  bool torn_ = false;
   std::string line_;
 };
 
