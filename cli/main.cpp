@@ -22,7 +22,10 @@ int report(Context& context, ErrorKind kind, const char* text) {
 }
 
 // One line a command, in the order of --help.
-void add_commands([[maybe_unused]] CLI::App& app, [[maybe_unused]] Context& context) {}
+void add_commands(CLI::App& app, Context& context) {
+  add_checkpoint_command(app, context);
+  add_bench_command(app, context);
+}
 
 int run(int argc, char** argv) {
   CLI::App app("Pre-trains Olmo-3-family language models and proves that a run reproduces another.",
