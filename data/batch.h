@@ -10,7 +10,7 @@ namespace lockstep {
 inline constexpr std::int32_t kNoTarget = -1;
 
 // One microbatch of b instances of T tokens; arrays are [b, T] in row order.
-struct Leaf {
+struct LeafData {
   std::vector<std::int32_t> tokens;
   // Token t+1 of the same instance; kNoTarget at the last position, before and in padding, and all
   // through a filtered instance.
@@ -30,19 +30,19 @@ struct Batch {
   std::uint64_t step = 0;   // k of StepPlan
   std::uint64_t epoch = 0;  // from 1
   std::uint64_t first_leaf = 0;
-  std::vector<Leaf> leaves;
+  std::vector<LeafData> leaves;
   std::vector<std::uint64_t> tokens_by_label;  // real tokens, by InstanceSource::labels()
   // batch_digest of all leaves; empty when this process reads only some of them.
   std::string digest;
 
   [[nodiscard]] std::uint64_t target_count() const {
     std::uint64_t sum = 0;
-    for (const Leaf& leaf : leaves) sum += leaf.target_count;
+    for (const LeafData& leaf : leaves) sum += leaf.target_count;
     return sum;
   }
   [[nodiscard]] std::uint64_t real_tokens() const {
     std::uint64_t sum = 0;
-    for (const Leaf& leaf : leaves) sum += leaf.real_tokens;
+    for (const LeafData& leaf : leaves) sum += leaf.real_tokens;
     return sum;
   }
 };

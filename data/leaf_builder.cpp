@@ -12,7 +12,7 @@ std::string batch_digest(const std::string& row_digests) { return hash128_hex(ro
 LeafBuilder::LeafBuilder(const InstanceSource& source, const LeafRules& rules)
     : source_(source), rules_(rules), tokens_(source.sequence_length()) {}
 
-void LeafBuilder::build(std::span<const std::uint64_t> instances, Leaf& leaf,
+void LeafBuilder::build(std::span<const std::uint64_t> instances, LeafData& leaf,
                         std::vector<std::uint64_t>& tokens_by_label) {
   const std::size_t length = tokens_.size();
   leaf.tokens.resize(instances.size() * length);
@@ -31,7 +31,7 @@ void LeafBuilder::build(std::span<const std::uint64_t> instances, Leaf& leaf,
   }
 }
 
-void LeafBuilder::fill_row(std::size_t row, std::size_t real, Leaf& leaf) const {
+void LeafBuilder::fill_row(std::size_t row, std::size_t real, LeafData& leaf) const {
   const std::size_t length = tokens_.size();
   const auto tokens = std::span(leaf.tokens).subspan(row * length, length);
   const auto targets = std::span(leaf.targets).subspan(row * length, length);

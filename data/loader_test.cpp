@@ -30,10 +30,10 @@ class GivenInstances final : public InstanceSource {
   std::vector<std::string> labels_ = {"given"};
 };
 
-Leaf leaf_of(const std::vector<std::uint32_t>& row, const LeafRules& rules, std::size_t real) {
+LeafData leaf_of(const std::vector<std::uint32_t>& row, const LeafRules& rules, std::size_t real) {
   const GivenInstances source({row}, real);
   LeafBuilder builder(source, rules);
-  Leaf leaf;
+  LeafData leaf;
   std::vector<std::uint64_t> by_label(1);
   const std::uint64_t id = 0;
   builder.build({&id, 1}, leaf, by_label);
@@ -73,7 +73,7 @@ TEST_F(LoaderTest, GivesTheInstancesOfThePlan) {
   EXPECT_EQ(batch.target_count(), 8U * 15);
   EXPECT_EQ(batch.tokens_by_label[0] + batch.tokens_by_label[1], 8U * 16);
   for (std::size_t i = 0; i < 8; ++i) {
-    const Leaf& leaf = batch.leaves[i / 2];
+    const LeafData& leaf = batch.leaves[i / 2];
     EXPECT_EQ(leaf.instances[i % 2], wanted[i]);
     std::vector<std::uint32_t> tokens(16);
     static_cast<void>(source_.read(wanted[i], tokens));
@@ -127,7 +127,7 @@ TEST_F(LoaderTest, DigestDoesNotDependOnMicrobatchOrRanks) {
     Batch batch;
     loader.next(batch);
     EXPECT_EQ(batch.digest, "");
-    for (const Leaf& leaf : batch.leaves) rows += leaf.row_digests;
+    for (const LeafData& leaf : batch.leaves) rows += leaf.row_digests;
   }
   EXPECT_EQ(batch_digest(rows), wanted[2]);
 }
