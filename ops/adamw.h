@@ -12,13 +12,13 @@ namespace lockstep::ops {
 // with step_size = lr / (1 - b1^t) and inv_sqrt_correction = 1 / sqrt(1 - b2^t), t from 1.
 struct AdamWStep {
   static constexpr const char* kName = "adamw_step";
-  View p;           // inout (n) f32
-  View m;           // inout (n) f32
-  View v;           // inout (n) f32
-  View g;           // in    (n) f32
-  float decay = 1;  // 1 - lr wd, or 1
-  float beta1 = 0.9F;
-  float beta2 = 0.95F;
+  View p;              // inout (n) f32
+  View m;              // inout (n) f32
+  View v;              // inout (n) f32
+  View g;              // in    (n) f32
+  float decay = 1;     // 1 - lr wd, or 1
+  double beta1 = 0.9;  // doubles: 1 - b is rounded to fp32 once, as the reference does
+  double beta2 = 0.95;
   float step_size = 0;
   float inv_sqrt_correction = 1;
   float eps = 1e-8F;

@@ -63,11 +63,32 @@ Span span_of(const View& view) {
   return {begin, begin + (last + 1) * static_cast<std::int64_t>(size_of(view.dtype()))};
 }
 
+// Column slices of one matrix: rows interleave, but columns do not meet.
+bool side_by_side(const View& a, const View& b) {
+  if (a.rank() < 2 || b.rank() < 2) return false;
+  const auto row_bytes = [](const View& view) {
+    return view.stride(view.rank() - 2) * static_cast<std::int64_t>(size_of(view.dtype()));
+  };
+  const auto width = [](const View& view) {
+    return view.dim(view.rank() - 1) * static_cast<std::int64_t>(size_of(view.dtype()));
+  };
+  const std::int64_t row = row_bytes(a);
+  if (row <= 0 || row_bytes(b) != row) return false;
+  for (const View* view : {&a, &b}) {
+    for (int i = 0; i < view->rank() - 2; ++i) {
+      if (view->stride(i) % view->stride(view->rank() - 2) != 0) return false;
+    }
+  }
+  const std::int64_t shift = static_cast<const char*>(b.raw()) - static_cast<const char*>(a.raw());
+  const std::int64_t column = ((shift % row) + row) % row;
+  return width(a) <= column && column + width(b) <= row;
+}
+
 bool apart(const View& a, const View& b) {
   if (a.empty() || b.empty()) return true;
   const Span left = span_of(a);
   const Span right = span_of(b);
-  return left.end <= right.begin || right.end <= left.begin;
+  return left.end <= right.begin || right.end <= left.begin || side_by_side(a, b);
 }
 
 bool same(const View& a, const View& b) {

@@ -24,7 +24,8 @@ void require_rank(const char* op, const char* name, const View& view, int rank);
 void require_same_type(const char* op, const char* a_name, const View& a, const char* b_name,
                        const View& b);
 
-// No byte of the spans from first to last element is shared.
+// No memory is shared: the spans from first to last element are apart, or both are column slices of
+// one matrix that have no column in common.
 void require_apart(const char* op, const char* a_name, const View& a, const char* b_name,
                    const View& b);
 

@@ -20,6 +20,7 @@
 #endif
 
 #define LOCKSTEP_INLINE inline __attribute__((always_inline))
+#define LOCKSTEP_LAMBDA __attribute__((always_inline))  // between a lambda's parameters and body
 
 namespace lockstep::ops::LOCKSTEP_ISA {
 
@@ -62,10 +63,9 @@ LOCKSTEP_INLINE V for_parts(const F& f) {
   }
 }
 
-#define LOCKSTEP_BINARY(V, op)                                                                  \
-  LOCKSTEP_INLINE V operator op(const V& a, const V& b) {                                       \
-    return for_parts<V>([&](int i)                                                              \
-                            __attribute__((always_inline)) { return a.part[i] op b.part[i]; }); \
+#define LOCKSTEP_BINARY(V, op)                                                          \
+  LOCKSTEP_INLINE V operator op(const V& a, const V& b) {                               \
+    return for_parts<V>([&](int i) LOCKSTEP_LAMBDA { return a.part[i] op b.part[i]; }); \
   }
 LOCKSTEP_BINARY(F32x16, +)
 LOCKSTEP_BINARY(F32x16, -)
@@ -80,11 +80,10 @@ LOCKSTEP_BINARY(U32x16, |)
 LOCKSTEP_BINARY(U32x16, ^)
 #undef LOCKSTEP_BINARY
 
-#define LOCKSTEP_COMPARE(name, op)                                       \
-  LOCKSTEP_INLINE U32x16 name(const F32x16& a, const F32x16& b) {        \
-    return for_parts<U32x16>([&](int i) __attribute__((always_inline)) { \
-      return (NativeU32)(a.part[i] op b.part[i]);                        \
-    });                                                                  \
+#define LOCKSTEP_COMPARE(name, op)                                                                 \
+  LOCKSTEP_INLINE U32x16 name(const F32x16& a, const F32x16& b) {                                  \
+    return for_parts<U32x16>([&](int i)                                                            \
+                                 LOCKSTEP_LAMBDA { return (NativeU32)(a.part[i] op b.part[i]); }); \
   }
 LOCKSTEP_COMPARE(less, <)
 LOCKSTEP_COMPARE(greater, >)
@@ -93,46 +92,43 @@ LOCKSTEP_COMPARE(not_equal, !=)
 #undef LOCKSTEP_COMPARE
 
 LOCKSTEP_INLINE F32x16 splat(float x) {
-  return for_parts<F32x16>([&](int) __attribute__((always_inline)) { return x - NativeF32{}; });
+  return for_parts<F32x16>([&](int) LOCKSTEP_LAMBDA { return x - NativeF32{}; });
 }
 LOCKSTEP_INLINE U32x16 splat_bits(std::uint32_t x) {
-  return for_parts<U32x16>([&](int) __attribute__((always_inline)) { return x - NativeU32{}; });
+  return for_parts<U32x16>([&](int) LOCKSTEP_LAMBDA { return x - NativeU32{}; });
 }
 LOCKSTEP_INLINE F32x16 zero() { return F32x16{}; }
 
 LOCKSTEP_INLINE U32x16 bits_of(const F32x16& x) {
-  return for_parts<U32x16>([&](int i)
-                               __attribute__((always_inline)) { return (NativeU32)x.part[i]; });
+  return for_parts<U32x16>([&](int i) LOCKSTEP_LAMBDA { return (NativeU32)x.part[i]; });
 }
 LOCKSTEP_INLINE F32x16 from_bits(const U32x16& x) {
-  return for_parts<F32x16>([&](int i)
-                               __attribute__((always_inline)) { return (NativeF32)x.part[i]; });
+  return for_parts<F32x16>([&](int i) LOCKSTEP_LAMBDA { return (NativeF32)x.part[i]; });
 }
 template <int n>
 LOCKSTEP_INLINE U32x16 shift_left(const U32x16& x) {
-  return for_parts<U32x16>([&](int i) __attribute__((always_inline)) { return x.part[i] << n; });
+  return for_parts<U32x16>([&](int i) LOCKSTEP_LAMBDA { return x.part[i] << n; });
 }
 template <int n>
 LOCKSTEP_INLINE U32x16 shift_right(const U32x16& x) {
-  return for_parts<U32x16>([&](int i) __attribute__((always_inline)) { return x.part[i] >> n; });
+  return for_parts<U32x16>([&](int i) LOCKSTEP_LAMBDA { return x.part[i] >> n; });
 }
 
 // mask ? a : b, lane by lane.
 LOCKSTEP_INLINE F32x16 select(const U32x16& mask, const F32x16& a, const F32x16& b) {
-  return for_parts<F32x16>([&](int i) __attribute__((always_inline)) {
+  return for_parts<F32x16>([&](int i) LOCKSTEP_LAMBDA {
     return (NativeF32)((mask.part[i] & (NativeU32)a.part[i]) |
                        (~mask.part[i] & (NativeU32)b.part[i]));
   });
 }
 LOCKSTEP_INLINE U32x16 select(const U32x16& mask, const U32x16& a, const U32x16& b) {
-  return (mask & a) | for_parts<U32x16>([&](int i) __attribute__((always_inline)) {
-           return ~mask.part[i] & b.part[i];
-         });
+  return (mask & a) |
+         for_parts<U32x16>([&](int i) LOCKSTEP_LAMBDA { return ~mask.part[i] & b.part[i]; });
 }
 
 // a > b ? a : b and a < b ? a : b, as the x86 instructions: b where either is NaN.
 LOCKSTEP_INLINE F32x16 max(const F32x16& a, const F32x16& b) {
-  return for_parts<F32x16>([&](int i) __attribute__((always_inline)) {
+  return for_parts<F32x16>([&](int i) LOCKSTEP_LAMBDA {
 #if defined(__AVX512F__)
     return (NativeF32)_mm512_max_ps(a.part[i], b.part[i]);
 #elif defined(__AVX2__)
@@ -145,7 +141,7 @@ LOCKSTEP_INLINE F32x16 max(const F32x16& a, const F32x16& b) {
   });
 }
 LOCKSTEP_INLINE F32x16 min(const F32x16& a, const F32x16& b) {
-  return for_parts<F32x16>([&](int i) __attribute__((always_inline)) {
+  return for_parts<F32x16>([&](int i) LOCKSTEP_LAMBDA {
 #if defined(__AVX512F__)
     return (NativeF32)_mm512_min_ps(a.part[i], b.part[i]);
 #elif defined(__AVX2__)
@@ -159,7 +155,7 @@ LOCKSTEP_INLINE F32x16 min(const F32x16& a, const F32x16& b) {
 }
 
 LOCKSTEP_INLINE F32x16 sqrt(const F32x16& x) {
-  return for_parts<F32x16>([&](int i) __attribute__((always_inline)) {
+  return for_parts<F32x16>([&](int i) LOCKSTEP_LAMBDA {
 #if defined(__AVX512F__)
     return (NativeF32)_mm512_sqrt_ps(x.part[i]);
 #elif defined(__AVX2__)
@@ -176,7 +172,7 @@ LOCKSTEP_INLINE F32x16 sqrt(const F32x16& x) {
 
 // a b + c: see the top of the file before using it.
 LOCKSTEP_INLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
-  return for_parts<F32x16>([&](int i) __attribute__((always_inline)) {
+  return for_parts<F32x16>([&](int i) LOCKSTEP_LAMBDA {
 #if defined(__AVX512F__)
     return (NativeF32)_mm512_fmadd_ps(a.part[i], b.part[i], c.part[i]);
 #elif defined(__AVX2__)
@@ -201,7 +197,7 @@ LOCKSTEP_INLINE F32x16 load(const bf16* p) {
   const __m256i half = _mm256_loadu_si256((const __m256i*)p);
   return F32x16{{(NativeF32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16)}};
 #elif defined(__AVX2__)
-  const auto widen = [&](int i) __attribute__((always_inline)) {
+  const auto widen = [&](int i) LOCKSTEP_LAMBDA {
     const __m128i half = _mm_loadu_si128((const __m128i*)(p + i * kNative));
     return (NativeF32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16);
   };
@@ -267,7 +263,39 @@ LOCKSTEP_INLINE void store(T* p, const F32x16& x, std::int64_t n) {
   __builtin_memcpy(static_cast<void*>(p), lanes, static_cast<std::size_t>(n) * sizeof(T));
 }
 
+// Which lanes of a block count: all, or the first n.
+struct All {};
+struct First {
+  std::int64_t n;
+};
+template <class T>
+LOCKSTEP_INLINE F32x16 load(const T* p, All) {
+  return load(p);
+}
+template <class T>
+LOCKSTEP_INLINE F32x16 load(const T* p, First first) {
+  return load(p, first.n);
+}
+template <class T>
+LOCKSTEP_INLINE void store(T* p, const F32x16& x, All) {
+  store(p, x);
+}
+template <class T>
+LOCKSTEP_INLINE void store(T* p, const F32x16& x, First first) {
+  store(p, x, first.n);
+}
+
+// f(i, lanes) for i = 0, 16, 32, ...; lanes is All, but First for what is left at the end.
+template <class F>
+LOCKSTEP_INLINE void for_lanes(std::int64_t n, const F& f) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(i, All{});
+  if (i < n) f(i, First{n - i});
+}
+
 // ---- across lanes ----
+
+LOCKSTEP_INLINE float first_lane(const F32x16& x) { return x.part[0][0]; }
 
 // Lane i with lane i + 8, then i + 4, i + 2, i + 1.
 LOCKSTEP_INLINE float hsum(const F32x16& x) {
@@ -288,11 +316,28 @@ LOCKSTEP_INLINE float hmax(const F32x16& x) {
   return lanes[0];
 }
 
+// The sum of term(i, lanes) over n elements: four running sums of 16 lanes, block after block in
+// turn, (0 + 1) + (2 + 3), then hsum. The order is a function of n alone.
+template <class F>
+LOCKSTEP_INLINE float sum_lanes(std::int64_t n, const F& term) {
+  F32x16 sum0{}, sum1{}, sum2{}, sum3{};
+  std::int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    sum0 = sum0 + term(i, All{});
+    sum1 = sum1 + term(i + kLanes, All{});
+    sum2 = sum2 + term(i + 2 * kLanes, All{});
+    sum3 = sum3 + term(i + 3 * kLanes, All{});
+  }
+  for (; i + kLanes <= n; i += kLanes) sum0 = sum0 + term(i, All{});
+  if (i < n) sum1 = sum1 + term(i, First{n - i});
+  return hsum((sum0 + sum1) + (sum2 + sum3));
+}
+
 // ---- double precision sums ----
 
 LOCKSTEP_INLINE F64x16 widen(const F32x16& x) {
   typedef float Piece __attribute__((vector_size(kNative * 2)));
-  return for_parts<F64x16>([&](int i) __attribute__((always_inline)) {
+  return for_parts<F64x16>([&](int i) LOCKSTEP_LAMBDA {
     Piece piece;
     __builtin_memcpy(&piece, (const char*)&x + static_cast<std::size_t>(i) * sizeof(piece),
                      sizeof(piece));
@@ -328,6 +373,9 @@ LOCKSTEP_INLINE F32x16 exp(const F32x16& x) {
   p = p * r + splat(1.6666665459e-1F);
   p = p * r + splat(5.0000001201e-1F);
   const F32x16 y = (p * (r * r) + r) + splat(1.0F);
+#if defined(__AVX512F__)
+  return F32x16{{(NativeF32)_mm512_scalef_ps(y.part[0], n.part[0])}};  // the same bits
+#else
   // n is the low bits of `shifted`; the factors are 2^floor(n/2) and 2^(n - floor(n/2)).
   const U32x16 whole = bits_of(shifted) - splat_bits(0x4b400000U);
   const U32x16 half = shift_right<1>(whole + splat_bits(256)) - splat_bits(128);
@@ -335,6 +383,7 @@ LOCKSTEP_INLINE F32x16 exp(const F32x16& x) {
   const F32x16 first = from_bits(shift_left<23>(half + one));
   const F32x16 second = from_bits(shift_left<23>((whole - half) + one));
   return (y * first) * second;
+#endif
 }
 
 // 1 / (1 + e^-x).
@@ -343,6 +392,7 @@ LOCKSTEP_INLINE F32x16 sigmoid(const F32x16& x) {
   return one / (one + exp(zero() - x));
 }
 
-LOCKSTEP_INLINE F32x16 silu(const F32x16& x) { return x * sigmoid(x); }
+// x / (1 + e^-x).
+LOCKSTEP_INLINE F32x16 silu(const F32x16& x) { return x / (splat(1.0F) + exp(zero() - x)); }
 
 }  // namespace lockstep::ops::LOCKSTEP_ISA

@@ -47,7 +47,6 @@ double probe_hsum_wide(const float* x) { return hsum(widen(load(x))); }
 
 }  // namespace
 
-extern const SimdProbe simd_probe;
 const SimdProbe simd_probe = {probe_exp,        probe_sigmoid,   probe_to_bf16,
                               probe_round_bf16, probe_from_bf16, probe_pairs,
                               probe_hsum,       probe_hmax,      probe_hsum_wide};
