@@ -41,8 +41,8 @@ class CheckpointTest : public ::testing::Test {
     CheckpointContents c;
     c.state.step = step;
     c.state.adam_step = step - 1;
-    c.state.window_losses = {0.1, std::numeric_limits<double>::denorm_min()};
-    c.state.window_norms = {1.0 / 3.0, 2.0};
+    c.state.skip.losses = {0.1, std::numeric_limits<double>::denorm_min()};
+    c.state.skip.grad_norms = {1.0 / 3.0, 2.0};
     c.state.data_fingerprint = "data";
     c.recipe_toml = "[model]\n";
     c.recipe_fingerprint = "abc";
@@ -85,8 +85,8 @@ TEST_F(CheckpointTest, ReadsBackEveryBit) {
   reader.read(TensorPart::kSecondMoment, "b", b);
   EXPECT_EQ(b, b_);
   EXPECT_EQ(reader.state().adam_step, 11);
-  EXPECT_EQ(reader.state().window_losses, contents(12).state.window_losses);
-  EXPECT_EQ(reader.state().window_norms, contents(12).state.window_norms);
+  EXPECT_EQ(reader.state().skip.losses, contents(12).state.skip.losses);
+  EXPECT_EQ(reader.state().skip.grad_norms, contents(12).state.skip.grad_norms);
   EXPECT_EQ(reader.recipe_toml(), "[model]\n");
 }
 
@@ -97,7 +97,7 @@ TEST_F(CheckpointTest, DigestIsAFunctionOfTheStateAlone) {
   EXPECT_EQ(CheckpointReader(FileSystem::real(), directory_ + "/step-00000004").digest(), digest);
   EXPECT_EQ(CheckpointReader(FileSystem::real(), save(FileSystem::real(), 3)).digest(), digest);
   auto other = contents(3);
-  other.state.window_norms[1] += 1e-15;
+  other.state.skip.grad_norms[1] += 1e-15;
   EXPECT_NE(
       CheckpointReader(FileSystem::real(), write_checkpoint(FileSystem::real(), directory_, other))
           .digest(),

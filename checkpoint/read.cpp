@@ -191,10 +191,10 @@ std::string CheckpointReader::digest() const {
     hasher.add(tensor.checksum);
   }
   for (const std::int64_t count : {state_.step, state_.adam_step, state_.tokens, state_.next_batch,
-                                   state_.consecutive_skips}) {
+                                   state_.skip.skipped_in_row, state_.skip.skipped_total}) {
     hasher.add_value(count);
   }
-  for (const auto* window : {&state_.window_losses, &state_.window_norms}) {
+  for (const auto* window : {&state_.skip.losses, &state_.skip.grad_norms}) {
     hasher.add_value(static_cast<std::uint64_t>(window->size()));
     for (const double value : *window) hasher.add_value(value);
   }

@@ -95,9 +95,10 @@ std::string state_to_json(const TrainingState& state) {
   json["adam_step"] = state.adam_step;
   json["tokens"] = state.tokens;
   json["next_batch"] = state.next_batch;
-  json["consecutive_skips"] = state.consecutive_skips;
-  json["window_losses"] = hex_list(state.window_losses);
-  json["window_norms"] = hex_list(state.window_norms);
+  json["skipped_in_row"] = state.skip.skipped_in_row;
+  json["skipped_total"] = state.skip.skipped_total;
+  json["window_losses"] = hex_list(state.skip.losses);
+  json["window_norms"] = hex_list(state.skip.grad_norms);
   json["data_fingerprint"] = state.data_fingerprint;
   json["precision"] = state.precision;
   json["kernel_set"] = state.kernel_set;
@@ -115,16 +116,17 @@ TrainingState state_from_json(std::string_view text, std::string_view what) {
   state.adam_step = reader.integer("adam_step");
   state.tokens = reader.integer("tokens");
   state.next_batch = reader.integer("next_batch");
-  state.consecutive_skips = reader.integer("consecutive_skips");
-  state.window_losses = reader.doubles("window_losses");
-  state.window_norms = reader.doubles("window_norms");
+  state.skip.skipped_in_row = reader.integer("skipped_in_row");
+  state.skip.skipped_total = reader.integer("skipped_total");
+  state.skip.losses = reader.doubles("window_losses");
+  state.skip.grad_norms = reader.doubles("window_norms");
   state.data_fingerprint = reader.text("data_fingerprint");
   state.precision = reader.text("precision");
   state.kernel_set = reader.text("kernel_set");
   reader.finish();
-  if (state.window_losses.size() != state.window_norms.size()) {
-    fail(ErrorKind::kData, what, ": ", state.window_losses.size(), " window_losses but ",
-         state.window_norms.size(), " window_norms");
+  if (state.skip.losses.size() != state.skip.grad_norms.size()) {
+    fail(ErrorKind::kData, what, ": ", state.skip.losses.size(), " window_losses but ",
+         state.skip.grad_norms.size(), " window_norms");
   }
   return state;
 }

@@ -3,24 +3,23 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "optim/skip_step.h"
 
 namespace lockstep {
 
 // All of a run's state that is not a tensor. With the weights and moments it determines every later
 // step; nothing else does.
 struct TrainingState {
-  std::int64_t step = 0;               // optimiser steps done, skipped ones included
-  std::int64_t adam_step = 0;          // of these, taken ones: the t of Adam's bias correction
-  std::int64_t tokens = 0;             // tokens seen
-  std::int64_t next_batch = 0;         // the batch of the next step, passed-over batches included
-  std::int64_t consecutive_skips = 0;  // up to now
-  std::vector<double> window_losses;   // of the skip rule, oldest first
-  std::vector<double> window_norms;
+  std::int64_t step = 0;        // optimiser steps done, skipped ones included
+  std::int64_t adam_step = 0;   // of these, taken ones: the t of Adam's bias correction
+  std::int64_t tokens = 0;      // tokens seen
+  std::int64_t next_batch = 0;  // the batch of the next step, passed-over batches included
+  SkipStep skip;                // the skip rule's window and counts
 
   // What the bits of the next steps rest on besides the recipe; a resume compares them.
   std::string data_fingerprint;
-  std::string precision;   // numerics.precision of the recipe: "fp32", "bf16"
+  std::string precision;   // "fp32", "bf16"
   std::string kernel_set;  // "avx512_bf16/1": instruction set / version of the kernels' numerics
   // How many instances of which order were consumed is next_batch times the batch size.
 };
