@@ -69,8 +69,8 @@ Schedule resolve_schedule(const ScheduleConfig& config, double peak, std::int64_
              {schedule.warmup},
              concat("a warm-up of ", schedule.warmup, " steps and a decay of ", schedule.decay,
                     " do not fit before the horizon at step ", schedule.horizon,
-                    "; shorten them, or set schedule.horizon_steps for a short piece of a long "
-                    "schedule"));
+                    "; shorten them, or run a short piece of a longer schedule with "
+                    "schedule.horizon_steps or train.stop_at"));
   }
   return schedule;
 }

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// The sections that decide how a run is served (saved, watched, started), not what it computes.
+
+struct CheckpointConfig {
+  std::int64_t interval = 1000;
+  std::int64_t keep_last = 3;
+  std::int64_t keep_every = 0;
+  std::vector<std::int64_t> also_at;
+
+  template <class V>
+  void fields(V&& v) {
+    v("interval", interval, "steps between checkpoints; 0: only at the end and on a signal",
+      {.min = 0});
+    v("keep_last", keep_last, "newest checkpoints kept; 0: all", {.min = 0});
+    v("keep_every", keep_every, "every step that is a multiple is kept too; 0: none", {.min = 0});
+    v("also_at", also_at, "further steps to save at; these are never removed", {.min = 1});
+  }
+};
+
+struct EvalConfig {
+  std::int64_t interval = 0;
+  std::string mix;
+  std::string base_dir;
+  std::string tokenizer;
+  std::int64_t batch = 8;
+  std::int64_t max_documents = 0;
+
+  template <class V>
+  void fields(V&& v) {
+    v("interval", interval, "steps between held-out evaluations; 0: none", {.min = 0});
+    v("mix", mix, "manifest of held-out token files, a label for each domain");
+    v("base_dir", base_dir, "where its paths start; data.base_dir when empty");
+    v("tokenizer", tokenizer, "put in place of {TOKENIZER} there; data.tokenizer when empty");
+    v("batch", batch, "instances at a time; no result depends on it", {.min = 1, .max = 65536});
+    v("max_documents", max_documents, "of each domain, from its start; 0: all", {.min = 0});
+  }
+};
+
+struct SampleConfig {
+  std::int64_t interval = 0;
+  std::string prompt;
+  std::int64_t tokens = 64;
+  double temperature = 0;
+  double top_p = 1;
+  std::int64_t seed = 0;
+
+  template <class V>
+  void fields(V&& v) {
+    v("interval", interval, "steps between printed continuations of the prompt; 0: none",
+      {.min = 0});
+    v("prompt", prompt, "text to go on from");
+    v("tokens", tokens, "length of the continuation", {.min = 1, .max = 65536});
+    v("temperature", temperature, "0: greedy", {.min = 0, .max = 100});
+    v("top_p", top_p, "share of the probability to draw from",
+      {.min = 0, .max = 1, .above_min = true});
+    v("seed", seed, "of the draws", {.min = 0});
+  }
+};
+
+struct MetricsConfig {
+  std::int64_t interval = 1;
+  bool tensorboard = true;
+  bool csv = false;
+
+  template <class V>
+  void fields(V&& v) {
+    v("interval", interval, "steps between lines on the terminal; files hold every step",
+      {.min = 1});
+    v("tensorboard", tensorboard, "write TensorBoard event files");
+    v("csv", csv, "write metrics.csv beside metrics.jsonl");
+  }
+};
+
+struct StartConfig {
+  std::int64_t seed = 0;
+  std::string from;
+  std::optional<std::int64_t> step = std::nullopt;
+  bool moments = true;
+  bool continue_step = false;
+
+  template <class V>
+  void fields(V&& v) {
+    v("seed", seed, "of the initial weights", {.min = 0});
+    v("from", from,
+      "a run, a checkpoint or a Hugging Face directory to start from; empty: fresh weights");
+    v("step", step, "which checkpoint of a run; the newest when not set", {.min = 0});
+    v("moments", moments, "take over the optimiser's moments too");
+    v("continue_step", continue_step,
+      "go on with the step counter, the place in the data and the skip window; else all start "
+      "anew");
+  }
+  void validate() const;
+};
+
+struct CpuConfig {
+  int threads = 0;
+  std::string isa = "auto";
+
+  template <class V>
+  void fields(V&& v) {
+    v("threads", threads, "0: all CPUs that the process may use; no result depends on it",
+      {.min = 0, .max = 4096});
+    v("isa", isa,
+      "kernels to use: auto, portable, avx2, avx512 or avx512_bf16; another set is not bit-exact");
+  }
+  void validate() const;
+};
+
+struct ProfileConfig {
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+
+  template <class V>
+  void fields(V&& v) {
+    v("first_step", first_step, "first step whose parts are timed; 0: none", {.min = 0});
+    v("last_step", last_step, "the last one", {.min = 0});
+  }
+  void validate() const;
+};
+
+}  // namespace lockstep
