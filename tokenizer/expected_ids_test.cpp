@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include "base/json.h"
+#include "tokenizer/tokenizer.h"
+
+namespace lockstep {
+namespace {
+
+const std::string kFolder = LOCKSTEP_SOURCE_DIR "/../shared/data/tokenizer/";
+
+std::string read(const std::string& name) {
+  std::ifstream in(kFolder + name, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class OlmoTokenizer : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const std::string json = read("tokenizer.json");
+    if (!json.empty()) tokenizer_ = new Tokenizer(Tokenizer::from_json(json, "tokenizer.json"));
+  }
+  static void TearDownTestSuite() {
+    delete tokenizer_;
+    tokenizer_ = nullptr;
+  }
+  void SetUp() override {
+    if (tokenizer_ == nullptr) GTEST_SKIP() << kFolder << "tokenizer.json is not there";
+  }
+  static Tokenizer* tokenizer_;
+};
+Tokenizer* OlmoTokenizer::tokenizer_ = nullptr;
+
+TEST_F(OlmoTokenizer, GivesTheIdsOfHuggingFace) {
+  const Json expected = parse_json(read("expected.json"), "expected.json");
+  ASSERT_GT(expected.at("cases").size(), 20U);
+  for (const Json& item : expected.at("cases")) {
+    const auto text = item.at("text").get<std::string>();
+    const auto ids = tokenizer_->encode(text, Special::kParse);
+    EXPECT_EQ(ids, item.at("ids").get<std::vector<std::uint32_t>>()) << text;
+    EXPECT_EQ(tokenizer_->decode_bytes(ids), text);
+  }
+}
+
+TEST_F(OlmoTokenizer, GivesTheIdsOfTheSampleDocument) {
+  const Json expected = parse_json(read("expected.json"), "expected.json").at("sample");
+  const std::string text = read("sample.md");
+  const auto ids = tokenizer_->encode(text, Special::kParse);
+  ASSERT_EQ(ids.size(), expected.at("tokens").get<std::size_t>());
+  const auto first = expected.at("first").get<std::vector<std::uint32_t>>();
+  const auto last = expected.at("last").get<std::vector<std::uint32_t>>();
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), ids.begin()));
+  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), ids.rbegin()));
+  EXPECT_EQ(tokenizer_->decode_bytes(ids), text);
+}
+
+TEST_F(OlmoTokenizer, KnowsItsSizeAndItsNamedTokens) {
+  EXPECT_EQ(tokenizer_->vocab_size(), 100278U);
+  EXPECT_EQ(tokenizer_->eos_id(), 100257U);
+  EXPECT_EQ(tokenizer_->pad_id(), 100277U);
+}
+
+TEST_F(OlmoTokenizer, TakesSpecialTextAsTextWhenAsked) {
+  const std::vector<std::uint32_t> text = {64, 27, 91, 8862, 728, 428, 91, 29, 65};
+  EXPECT_EQ(tokenizer_->encode("a<|endoftext|>b", Special::kText), text);
+}
+
+double seconds_to_encode(const Tokenizer& tokenizer, const std::string& text, std::size_t tokens) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(tokenizer.encode(text, Special::kParse).size(), tokens);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST_F(OlmoTokenizer, EncodesLongRepeatsInNearlyLinearTime) {
+  EXPECT_LT(seconds_to_encode(*tokenizer_, std::string(100'000, 'a'), 12'500), 0.2);
+  EXPECT_LT(seconds_to_encode(*tokenizer_, std::string(100'000, ' '), 782), 0.2);
+  EXPECT_LT(seconds_to_encode(*tokenizer_, std::string(1'000'000, 'a'), 125'000), 2.0);
+}
+
+}  // namespace
+}  // namespace lockstep
