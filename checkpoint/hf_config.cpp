@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -50,7 +51,8 @@ class Object {
   // Refuses any value but absence, null and `only`.
   void allow_only(const char* key, const Json& only) {
     const Json* value = find(key);
-    if (value != nullptr && *value != only) wrong(key, *value, only.dump() + ", the only supported");
+    if (value != nullptr && *value != only)
+      wrong(key, *value, only.dump() + ", the only supported");
   }
 
   [[noreturn]] void wrong(const char* key, const Json& found, std::string_view wanted) const {
@@ -192,8 +194,9 @@ std::int64_t token_id(Object& file, const char* key) {
 // Fields that would change the result.
 void refuse_unsupported(Object& file) {
   if (file.text("model_type", "") != "olmo3") {
-    fail(ErrorKind::kInput, file.where(), ": model_type = ",
-         printable(file.text("model_type", "missing")), ": only olmo3 is supported");
+    fail(ErrorKind::kInput, file.where(),
+         ": model_type = ", printable(file.text("model_type", "missing")),
+         ": only olmo3 is supported");
   }
   file.allow_only("hidden_act", "silu");
   file.allow_only("attention_bias", false);
@@ -201,9 +204,9 @@ void refuse_unsupported(Object& file) {
   file.allow_only("attention_dropout", 0.0);
   file.allow_only("tie_word_embeddings", false);
   file.allow_only("partial_rotary_factor", 1.0);
-  for (const char* key : {"clip_qkv", "quantization_config", "final_logit_softcapping",
-                          "attn_logit_softcapping", "logit_scale", "embedding_multiplier",
-                          "residual_multiplier", "attention_multiplier"}) {
+  for (const char* key :
+       {"clip_qkv", "quantization_config", "final_logit_softcapping", "attn_logit_softcapping",
+        "logit_scale", "embedding_multiplier", "residual_multiplier", "attention_multiplier"}) {
     if (const Json* value = file.find(key); value != nullptr) {
       file.wrong(key, *value, "absent: it is not supported");
     }
@@ -232,8 +235,9 @@ HfConfig parse_hf_config(std::string_view json, std::string_view what) {
   } else {
     file.require("head_dim");
   }
-  model.vocab_size = size(file, "vocab_size", file.integer("vocab_size"));
-  model.padded_vocab_size = model.vocab_size;
+  const std::int64_t rows = size(file, "vocab_size", file.integer("vocab_size"));
+  model.padded_vocab_size = rows;
+  model.vocab_size = size(file, "unpadded_vocab_size", file.integer("unpadded_vocab_size", rows));
   model.context_length =
       size(file, "max_position_embeddings", file.integer("max_position_embeddings", 8192));
   model.norm_eps = file.number("rms_norm_eps").value_or(1e-5);
@@ -285,7 +289,8 @@ std::string hf_config_json(const ModelConfig& config, StoredDType dtype) {
   OrderedJson json;
   json["architectures"] = {"Olmo3ForCausalLM"};
   json["model_type"] = "olmo3";
-  json["vocab_size"] = config.vocab_size;
+  json["vocab_size"] = config.vocab_rows();
+  if (config.vocab_rows() != config.vocab_size) json["unpadded_vocab_size"] = config.vocab_size;
   json["hidden_size"] = config.d_model;
   json["intermediate_size"] = config.d_ff;
   json["num_hidden_layers"] = config.n_layers;

@@ -22,8 +22,10 @@ struct HfConfig {
 // `what` names the file in messages.
 [[nodiscard]] HfConfig parse_hf_config(std::string_view json, std::string_view what);
 
-// The config.json of a model whose embedding and head have vocab_size rows, layer_types always
-// explicit, rope in the old form where it can say what the config says.
+// The config.json of a model whose embedding and head have vocab_rows() rows: layer_types always
+// explicit, rope in the old form where that can say what the config says. With padded rows,
+// vocab_size counts them (Hugging Face wants the tensors' shape there) and unpadded_vocab_size, a
+// field of our own, tells how many are real; parse_hf_config reads it back.
 [[nodiscard]] std::string hf_config_json(const ModelConfig& config, StoredDType dtype);
 
 }  // namespace lockstep

@@ -106,16 +106,17 @@ LossSums Model::forward_backward(const Leaf& leaf, const Objective& objective,
   bind(shape_of(leaf.tokens), Pass::kTraining);
   const Activations& a = activations_;
   run_forward(leaf.tokens, leaf.segments, nullptr);
-  run(stream_, ops::HeadLossBackward{.token_ce = a.token_ce,
-                                     .token_lse = a.token_lse,
-                                     .dh = a.gradient.residual,
-                                     .dw = table().outer(gradient).head,
-                                     .h = a.normed,
-                                     .w = &weights_.head(),
-                                     .targets = flattened(leaf.targets),
-                                     .vocab = config_.vocab_rows(),
-                                     .z_coefficient = objective.z_coefficient,
-                                     .scale = objective.scale});
+  run(stream_,
+      ops::HeadLossBackward{.token_ce = a.token_ce,
+                            .token_lse = a.token_lse,
+                            .dh = a.gradient.residual,
+                            .dw = table().outer(gradient).head,
+                            .h = a.normed,
+                            .w = &weights_.head(),
+                            .targets = flattened(leaf.targets),
+                            .vocab = objective.vocab == 0 ? config_.vocab_rows() : objective.vocab,
+                            .z_coefficient = objective.z_coefficient,
+                            .scale = objective.scale});
   run_backward(leaf, gradient);
   return sums(leaf.targets);
 }

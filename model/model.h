@@ -34,6 +34,7 @@ struct LossSums {
 struct Objective {
   float scale = 1;
   float z_coefficient = 1e-5F;
+  std::int64_t vocab = 0;  // columns from here on have no mass; 0: padded rows take part
 };
 
 struct ModelOptions {
@@ -65,7 +66,7 @@ class Model {
   void reserve(const LeafShape& shape, Pass pass);
   [[nodiscard]] std::int64_t activation_bytes() const { return memory_.bytes(); }
 
-  // Loss over the vocabulary's rows and its gradient. `gradient`: flat f32 (table().size()) of the
+  // Loss and its gradient. `gradient`: flat f32 (table().size()) of the
   // table's layout, every tensor overwritten, gaps left alone.
   LossSums forward_backward(const Leaf& leaf, const Objective& objective, const View& gradient);
 
