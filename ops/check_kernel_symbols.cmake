@@ -1,0 +1,26 @@
+# cmake -DNM=... -DOBJECTS=LIST_FILE -P check_kernel_symbols.cmake
+# Fails when a kernel object defines a linkable symbol outside its instruction set's namespace: the
+# linker might keep that copy, compiled with wide instructions, for the whole program.
+file(STRINGS ${OBJECTS} objects)
+if(NOT objects)
+  message(FATAL_ERROR "${OBJECTS} lists no objects")
+endif()
+foreach(object ${objects})
+  string(REGEX MATCH "_(portable|avx2|avx512_bf16|avx512)\\.dir/" found ${object})
+  set(isa ${CMAKE_MATCH_1})
+  execute_process(COMMAND ${NM} -C --defined-only ${object} OUTPUT_VARIABLE lines
+                  RESULT_VARIABLE failed)
+  if(failed OR NOT isa)
+    message(FATAL_ERROR "${NM} cannot list ${object}, or its folder names no instruction set")
+  endif()
+  string(REPLACE ";" ":" lines "${lines}")
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line ${lines})
+    if(line MATCHES "^[0-9a-f]* ([A-Zuvw]) (.*)$")
+      set(symbol "${CMAKE_MATCH_2}")
+      if(NOT symbol MATCHES "lockstep::ops::${isa}::" AND NOT symbol MATCHES "^DW\\.ref\\.")
+        message(SEND_ERROR "${object} defines ${symbol}, outside lockstep::ops::${isa}")
+      endif()
+    endif()
+  endforeach()
+endforeach()
