@@ -1,0 +1,170 @@
+#include "ops/cpu/gemm.h"
+
+#include <algorithm>
+
+namespace lockstep::ops {
+namespace {
+
+// Elements of k summed in registers before they are added to the sums so far. One panel of B of
+// this depth stays in the second-level cache while the rows of A pass.
+constexpr std::int64_t depth_of(DType type) { return type == DType::kBF16 ? 1024 : 512; }
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
+
+const char* at(const void* p, std::int64_t elements, DType type) {
+  return static_cast<const char*>(p) + elements * static_cast<std::int64_t>(size_of(type));
+}
+
+// The block of C that one task makes.
+struct Blocks {
+  std::int64_t rows;
+  std::int64_t cols;
+};
+
+// Blocks whose operands fit the second-level cache, cut smaller until every thread has several, so
+// that none waits long at the end. Where A is packed by every block that reads it, columns are cut
+// last.
+Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
+  const bool packs = g.a_layout == Gemm::Layout::kTransposed;
+  Blocks b{packs ? 96 : 128, packs ? 768 : 384};
+  b.cols = std::min(b.cols, round_up(g.n, kernels.panel));
+  b.rows = std::min(b.rows, round_up(g.m, kernels.rows));
+  const auto count = [&] { return ceil_div(g.m, b.rows) * ceil_div(g.n, b.cols); };
+  const std::int64_t wanted = threads == 1 ? 1 : std::int64_t{6} * threads;
+  while (count() < wanted && b.rows > 4 * kernels.rows) b.rows = ceil_div(b.rows, 2);
+  while (count() < wanted && b.cols > kernels.panel) b.cols = ceil_div(b.cols, 2);
+  b.rows = round_up(ceil_div(g.m, ceil_div(g.m, b.rows)), kernels.rows);
+  b.cols = round_up(ceil_div(g.n, ceil_div(g.n, b.cols)), kernels.panel);
+  return b;
+}
+
+struct Workspace {
+  std::int64_t a_bytes;  // A of one block and one depth, packed or widened
+  std::int64_t bytes;    // with the sums so far of one block behind it
+};
+
+Workspace workspace_of(const GemmKernels& kernels, const Gemm& g, const Blocks& b) {
+  const std::int64_t depth = std::min(round_up(g.k, 2), depth_of(g.type));
+  const bool widens = g.type == DType::kBF16 && kernels.a_bf16 == DType::kF32;
+  const bool packs = g.a_layout == Gemm::Layout::kTransposed;
+  Workspace w{};
+  const std::int64_t rows = round_up(b.rows, kernels.rows);
+  if (packs || widens) w.a_bytes = round_up(rows * depth * 4, 64);
+  w.bytes = w.a_bytes;
+  if (g.k > depth_of(g.type)) w.bytes += rows * round_up(b.cols, kernels.panel) * 4;
+  return w;
+}
+
+struct Operand {
+  const void* a;
+  std::int64_t stride;
+  void (*multiply)(const PanelProduct&);
+};
+
+// A's rows [row, row + rows) and k [k0, k0 + depth) as the kernels want them.
+Operand operand_of(const GemmKernels& kernels, const Gemm& g, std::int64_t row, std::int64_t rows,
+                   std::int64_t k0, std::int64_t depth, void* memory) {
+  const bool is_bf16 = g.type == DType::kBF16;
+  if (g.a_layout == Gemm::Layout::kTransposed) {
+    const void* from = at(g.a, k0 * g.a_stride + row, g.type);
+    if (is_bf16) {
+      kernels.pack_a_bf16(memory, static_cast<const bf16*>(from), g.a_stride, depth, rows);
+    } else {
+      kernels.pack_a_f32(static_cast<float*>(memory), static_cast<const float*>(from), g.a_stride,
+                         depth, rows);
+    }
+    return {memory, kernels.rows * packed_depth(g.type, depth),
+            is_bf16 ? kernels.bf16_panels : kernels.f32_panels};
+  }
+  const void* from = at(g.a, row * g.a_stride + k0, g.type);
+  if (!is_bf16) return {from, g.a_stride, kernels.f32_rows};
+  if (kernels.a_bf16 == DType::kBF16) return {from, g.a_stride, kernels.bf16_rows};
+  const std::int64_t stride = packed_depth(g.type, depth);
+  kernels.widen_rows(static_cast<float*>(memory), stride, static_cast<const bf16*>(from),
+                     g.a_stride, rows, depth);
+  return {memory, stride, kernels.bf16_rows};
+}
+
+void multiply_block(const GemmKernels& kernels, const Gemm& g, const Blocks& b, std::int64_t row,
+                    std::int64_t col, void* workspace) {
+  const Workspace w = workspace_of(kernels, g, b);
+  auto* partial = reinterpret_cast<float*>(static_cast<char*>(workspace) + w.a_bytes);
+  const DType c_type = g.store == GemmStore::kBF16 ? DType::kBF16 : DType::kF32;
+  const std::int64_t rows = std::min(b.rows, g.m - row);
+  const std::int64_t end = std::min(g.n, col + b.cols);
+  const std::int64_t b_depth = packed_depth(g.type, g.b_depth);
+  PanelProduct p;
+  p.rows = rows;
+  p.partial_stride = round_up(b.cols, kernels.panel);
+  p.c_stride = g.c_stride;
+  p.store = g.store;
+  for (std::int64_t k0 = 0; k0 < g.k; k0 += depth_of(g.type)) {
+    p.k = std::min(depth_of(g.type), g.k - k0);
+    p.first = k0 == 0;
+    p.last = k0 + p.k == g.k;
+    const Operand operand = operand_of(kernels, g, row, rows, k0, p.k, workspace);
+    p.a = operand.a;
+    p.a_stride = operand.stride;
+    for (std::int64_t n = col; n < end; n += kernels.panel) {
+      p.cols = std::min<std::int64_t>(kernels.panel, g.n - n);
+      p.width = std::min<std::int64_t>(kernels.panel, round_up(g.b_cols - n, 16));
+      p.b = at(g.b, n * b_depth + k0 * p.width, g.type);
+      p.partial = partial + (n - col);
+      p.c = const_cast<char*>(at(g.c, row * g.c_stride + n, c_type));
+      operand.multiply(p);
+    }
+  }
+}
+
+}  // namespace
+
+void gemm(CpuStream& stream, const Gemm& g, void* scratch) {
+  const GemmKernels& kernels = gemm_kernels_of(stream.isa());
+  const Blocks b = blocks_of(kernels, g, stream.pool().threads());
+  const std::int64_t bytes = round_up(workspace_of(kernels, g, b).bytes, 64);
+  const std::int64_t down = ceil_div(g.m, b.rows);
+  // Neighbours in time share columns: B is the operand that lies further away.
+  stream.pool().parallel_for(down * ceil_div(g.n, b.cols), [&](std::int64_t i, int thread) {
+    multiply_block(kernels, g, b, i % down * b.rows, i / down * b.cols,
+                   static_cast<char*>(scratch) + thread * bytes);
+  });
+}
+
+std::int64_t gemm_scratch_bytes(CpuStream& stream, const Gemm& g) {
+  const GemmKernels& kernels = gemm_kernels_of(stream.isa());
+  const Blocks b = blocks_of(kernels, g, stream.pool().threads());
+  return stream.pool().threads() * round_up(workspace_of(kernels, g, b).bytes, 64);
+}
+
+void gemm_on_one_thread(const GemmKernels& kernels, const Gemm& g, void* workspace) {
+  multiply_block(kernels, g, {g.m, g.n}, 0, 0, workspace);
+}
+
+std::int64_t gemm_workspace_bytes(const GemmKernels& kernels, const Gemm& g) {
+  return round_up(workspace_of(kernels, g, {g.m, g.n}).bytes, 64);
+}
+
+void pack_columns(CpuStream& stream, void* out, DType type, const void* x, std::int64_t stride,
+                  std::int64_t k, std::int64_t cols) {
+  const GemmKernels& kernels = gemm_kernels_of(stream.isa());
+  constexpr std::int64_t kRows = 32;  // even: pairs of k stay whole
+  stream.pool().parallel_for(ceil_div(k, kRows), [&](std::int64_t i, int) {
+    const std::int64_t k0 = i * kRows;
+    const std::int64_t depth = std::min(kRows, k - k0);
+    for (std::int64_t n = 0; n < cols; n += kernels.panel) {
+      const std::int64_t some = std::min<std::int64_t>(kernels.panel, cols - n);
+      const std::int64_t to = n * packed_depth(type, k) + k0 * round_up(some, 16);
+      const void* from = at(x, k0 * stride + n, type);
+      if (type == DType::kBF16) {
+        kernels.pack_b_bf16(static_cast<bf16*>(out) + to, static_cast<const bf16*>(from), stride,
+                            depth, some);
+      } else {
+        kernels.pack_b_f32(static_cast<float*>(out) + to, static_cast<const float*>(from), stride,
+                           depth, some);
+      }
+    }
+  });
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cpu/gemm_kernel.h"
+#include "tensor/stream.h"
+
+namespace lockstep::ops {
+
+// C (m, n) = A (m, k) B (k, n), B in panels (gemm_kernel.h). Sums over k run in blocks of a fixed
+// depth, each from zero, the blocks added in order: an element's bits are a function of its row of
+// A, its column of B and k alone, so any division of C into blocks, by any number of threads, gives
+// the same C.
+//
+// Why our own kernels and not oneDNN's: with weights in its blocked layout oneDNN 2.6.3 is 1-3%
+// faster on single large products of bf16, but its blocking, and with it a row's bits, is a
+// function of the number of rows; padding to a fixed number of rows, and separate passes for the
+// epilogues, cost more than that. bench/bench_matmul.cpp measures both.
+struct Gemm {
+  enum class Layout { kRows, kTransposed };  // A stored (m, k) or (k, m)
+
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  DType type = DType::kF32;  // of A and B: kF32 or kBF16
+  const void* a = nullptr;
+  std::int64_t a_stride = 0;
+  Layout a_layout = Layout::kRows;
+  const void* b = nullptr;
+  std::int64_t b_depth = 0;  // the k and n that B was packed with, >= these
+  std::int64_t b_cols = 0;
+  void* c = nullptr;
+  std::int64_t c_stride = 0;
+  GemmStore store = GemmStore::kF32;
+};
+
+// The whole product, on all threads of the stream. scratch: gemm_scratch_bytes, aligned to 64.
+void gemm(CpuStream& stream, const Gemm& g, void* scratch);
+[[nodiscard]] std::int64_t gemm_scratch_bytes(CpuStream& stream, const Gemm& g);
+
+// The product by the calling thread alone, for those who want C in cache, in small pieces.
+// workspace: gemm_workspace_bytes for this m and n, aligned to 64.
+void gemm_on_one_thread(const GemmKernels& kernels, const Gemm& g, void* workspace);
+[[nodiscard]] std::int64_t gemm_workspace_bytes(const GemmKernels& kernels, const Gemm& g);
+
+// The depth that a packed operand of this depth has.
+[[nodiscard]] inline std::int64_t packed_depth(DType type, std::int64_t k) {
+  return type == DType::kBF16 ? (k + 1) / 2 * 2 : k;
+}
+// The elements of all panels of B together.
+[[nodiscard]] inline std::int64_t packed_size(DType type, std::int64_t k, std::int64_t cols) {
+  return packed_depth(type, k) * ((cols + 15) / 16 * 16);
+}
+
+// B from a matrix (k, cols) of its dtype, on all threads. out: packed_size elements.
+void pack_columns(CpuStream& stream, void* out, DType type, const void* x, std::int64_t stride,
+                  std::int64_t k, std::int64_t cols);
+
+}  // namespace lockstep::ops

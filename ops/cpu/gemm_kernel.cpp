@@ -1,0 +1,373 @@
+#include "ops/cpu/gemm_kernel.h"
+
+#include "ops/cpu/simd.h"
+
+namespace lockstep::ops::LOCKSTEP_ISA {
+namespace {
+
+// The register tile, rows x vectors of 16 columns. AVX-512: 24 accumulators, 3 of B and one of A
+// in 32 registers; 11 loads for 24 multiply-adds. AVX2: 12 + 2 + 1 of 16 (a vector of 16 lanes is
+// two registers). SSE2: 8 + 4 + 1.
+#if defined(__AVX512F__)
+constexpr int kRows = 8;
+constexpr int kVectors = 3;
+#elif defined(__AVX2__)
+constexpr int kRows = 6;
+constexpr int kVectors = 1;
+#else
+constexpr int kRows = 2;
+constexpr int kVectors = 1;
+#endif
+constexpr int kPanel = kVectors * kLanes;
+
+// One step of the loop over k: kDepth elements, in kParts passes over the register tile. a(...)
+// finds the element of A for row r and element i of k; in panels a step's elements of one row are
+// kDepth apart for bf16 pairs and kRows apart otherwise.
+
+struct StepF32 {
+  using A = float;
+  using B = float;
+  static constexpr int kDepth = 1;
+  static constexpr int kPasses = 1;
+  template <int kPass>
+  static LOCKSTEP_INLINE F32x16 b(const B* p) {
+    return load(p);
+  }
+  template <int kPass>
+  static LOCKSTEP_INLINE F32x16 a_rows(const A* p) {
+    return splat(*p);
+  }
+  template <int kPass>
+  static LOCKSTEP_INLINE F32x16 a_panels(const A* p) {
+    return splat(*p);
+  }
+  static LOCKSTEP_INLINE F32x16 add(const F32x16& a, const F32x16& b, const F32x16& sum) {
+    return fma(a, b, sum);
+  }
+};
+
+#if defined(__AVX512BF16__)
+struct StepBf16 {
+  using A = bf16;
+  using B = bf16;
+  static constexpr int kDepth = 2;
+  static constexpr int kPasses = 1;
+  template <int kPass>
+  static LOCKSTEP_INLINE __m512i b(const B* p) {
+    return _mm512_loadu_si512(p);
+  }
+  template <int kPass>
+  static LOCKSTEP_INLINE __m512i a_rows(const A* p) {
+    int pair;
+    __builtin_memcpy(&pair, p, sizeof(pair));
+    return _mm512_set1_epi32(pair);
+  }
+  template <int kPass>
+  static LOCKSTEP_INLINE __m512i a_panels(const A* p) {
+    return a_rows<0>(p);
+  }
+  static LOCKSTEP_INLINE F32x16 add(const __m512i& a, const __m512i& b, const F32x16& sum) {
+    return F32x16{{(NativeF32)_mm512_dpbf16_ps((__m512)sum.part[0], (__m512bh)a, (__m512bh)b)}};
+  }
+};
+#else
+// bf16 B against A that was widened beforehand: the even elements of k, then the odd ones.
+struct StepBf16 {
+  using A = float;
+  using B = bf16;
+  static constexpr int kDepth = 2;
+  static constexpr int kPasses = 2;
+  template <int kPass>
+  static LOCKSTEP_INLINE F32x16 b(const B* p) {
+    U32x16 pairs;
+    __builtin_memcpy(&pairs, p, sizeof(pairs));
+    if constexpr (kPass == 0) return from_bits(shift_left<16>(pairs));
+    return from_bits(pairs & splat_bits(0xffff0000U));
+  }
+  template <int kPass>
+  static LOCKSTEP_INLINE F32x16 a_rows(const A* p) {
+    return splat(p[kPass]);
+  }
+  template <int kPass>
+  static LOCKSTEP_INLINE F32x16 a_panels(const A* p) {
+    return splat(p[kPass * kRows]);
+  }
+  static LOCKSTEP_INLINE F32x16 add(const F32x16& a, const F32x16& b, const F32x16& sum) {
+    return fma(a, b, sum);
+  }
+};
+#endif
+
+template <int kR, int kV>
+struct Sums {
+  F32x16 at[kR][kV];
+};
+
+template <class Step, bool kPanels, int kPass, int kR, int kV>
+LOCKSTEP_INLINE void pass(Sums<kR, kV>& sums, const typename Step::A* a, std::int64_t a_stride,
+                          const typename Step::B* b) {
+  using Column = decltype(Step::template b<kPass>(b));
+  Column column[kV];
+#pragma GCC unroll 4
+  for (int v = 0; v < kV; ++v) column[v] = Step::template b<kPass>(b + v * kLanes * Step::kDepth);
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+    Column row;
+    if constexpr (kPanels) {
+      // Pairs of bf16 lie side by side; f32 elements of one row lie kRows apart.
+      constexpr int kApart = sizeof(typename Step::A) == 2 ? Step::kDepth : 1;
+      row = Step::template a_panels<kPass>(a + r * kApart);
+    } else {
+      row = Step::template a_rows<kPass>(a + r * a_stride);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) sums.at[r][v] = Step::add(row, column[v], sums.at[r][v]);
+  }
+}
+
+template <int kR, int kV>
+LOCKSTEP_INLINE void finish(Sums<kR, kV>& sums, const PanelProduct& p, std::int64_t row) {
+  const std::int64_t tail = p.cols - (kV - 1) * kLanes;
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) {
+      F32x16 x = sums.at[r][v];
+      float* partial = p.partial + (row + r) * p.partial_stride + v * kLanes;
+      if (!p.first) x = load(partial) + x;
+      if (!p.last) {
+        store(partial, x);
+        continue;
+      }
+      const std::int64_t at = (row + r) * p.c_stride + v * kLanes;
+      const bool whole = v + 1 < kV || tail == kLanes;
+      if (p.store == GemmStore::kBF16) {
+        bf16* c = static_cast<bf16*>(p.c) + at;
+        whole ? store(c, x) : store(c, x, tail);
+        continue;
+      }
+      float* c = static_cast<float*>(p.c) + at;
+      if (p.store == GemmStore::kAddF32) x = (whole ? load(c) : load(c, tail)) + x;
+      whole ? store(c, x) : store(c, x, tail);
+    }
+  }
+}
+
+template <class Step, bool kPanels, int kR, int kV>
+__attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::A* a,
+                                    std::int64_t row) {
+  Sums<kR, kV> sums{};
+  const auto* b = static_cast<const typename Step::B*>(p.b);
+  const std::int64_t step_b = p.width * Step::kDepth;
+  constexpr int kStepA = kPanels ? kRows * Step::kDepth : Step::kDepth;
+  std::int64_t steps = p.k / Step::kDepth;
+  const bool half = Step::kDepth == 2 && p.k % 2 != 0;
+  // Padding makes an odd k whole, but for rows of bf16, which nobody padded.
+  constexpr bool kPadded = kPanels || sizeof(typename Step::A) == 4;
+  if (half && kPadded) ++steps;
+#pragma GCC unroll 2
+  for (std::int64_t s = 0; s < steps; ++s) {
+    pass<Step, kPanels, 0>(sums, a, p.a_stride, b);
+    if constexpr (Step::kPasses == 2) pass<Step, kPanels, 1>(sums, a, p.a_stride, b);
+    a += kStepA;
+    b += step_b;
+  }
+  if constexpr (!kPadded) {
+    if (half) {
+      bf16 last[kR][2] = {};
+      for (int r = 0; r < kR; ++r) last[r][0] = reinterpret_cast<const bf16*>(a)[r * p.a_stride];
+      pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), 2, b);
+    }
+  }
+  finish(sums, p, row);
+}
+
+template <class Step, bool kPanels, int kR, int kV>
+LOCKSTEP_INLINE std::int64_t sweep(const PanelProduct& p, std::int64_t row) {
+  for (; row + kR <= p.rows; row += kR) {
+    const auto* a = static_cast<const typename Step::A*>(p.a);
+    if constexpr (kPanels) {
+      constexpr int kApart = sizeof(typename Step::A) == 2 ? Step::kDepth : 1;
+      a += row / kRows * p.a_stride + row % kRows * kApart;
+    } else {
+      a += row * p.a_stride;
+    }
+    tile<Step, kPanels, kR, kV>(p, a, row);
+  }
+  if constexpr (kR > 1) {
+    constexpr int kNext = kR > 4 ? 4 : kR / 2;
+    return sweep<Step, kPanels, kNext, kV>(p, row);
+  }
+  return row;
+}
+
+template <class Step, bool kPanels>
+void multiply(const PanelProduct& p) {
+  if constexpr (kVectors == 3) {
+    if (p.cols > 2 * kLanes) {
+      sweep<Step, kPanels, kRows, 3>(p, 0);
+      return;
+    }
+    if (p.cols > kLanes) {
+      sweep<Step, kPanels, kRows, 2>(p, 0);
+      return;
+    }
+  }
+  sweep<Step, kPanels, kRows, 1>(p, 0);
+}
+
+std::int64_t width_of(std::int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
+
+LOCKSTEP_INLINE F32x16 load_some(const float* p, std::int64_t n) {
+  return n >= kLanes ? load(p) : load(p, n);
+}
+LOCKSTEP_INLINE F32x16 load_some(const bf16* p, std::int64_t n) {
+  return n >= kLanes ? load(p) : load(p, n);
+}
+
+void pack_b_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                std::int64_t cols) {
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < cols; c += kLanes) {
+      store(out, load_some(x + i * stride + c, cols - c));
+      out += kLanes;
+    }
+  }
+}
+
+// Rows k and k + 1 as pairs, the even element in the lower half.
+LOCKSTEP_INLINE void store_pairs(bf16* out, const F32x16& even, const F32x16& odd) {
+  const U32x16 pairs =
+      shift_right<16>(bf16_bits(even)) | (bf16_bits(odd) & splat_bits(0xffff0000U));
+  __builtin_memcpy(static_cast<void*>(out), &pairs, sizeof(pairs));
+}
+
+template <class T>
+LOCKSTEP_INLINE void pack_b_pairs(bf16* out, const T* x, std::int64_t stride, std::int64_t k,
+                                  std::int64_t cols) {
+  for (std::int64_t i = 0; i < k; i += 2) {
+    const T* row = x + i * stride;
+    for (std::int64_t c = 0; c < cols; c += kLanes) {
+      const F32x16 odd = i + 1 < k ? load_some(row + stride + c, cols - c) : zero();
+      store_pairs(out, load_some(row + c, cols - c), odd);
+      out += 2 * kLanes;
+    }
+  }
+}
+
+void pack_b_bf16(bf16* out, const bf16* x, std::int64_t stride, std::int64_t k, std::int64_t cols) {
+  pack_b_pairs(out, x, stride, k, cols);
+}
+
+void pack_b_rounding(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
+                     std::int64_t cols) {
+  pack_b_pairs(out, x, stride, k, cols);
+}
+
+// Transposes by way of a block in the first-level cache: 16 columns at a time, kBlock of k.
+template <class T, class Load>
+LOCKSTEP_INLINE void transpose(T* out, std::int64_t steps, std::int64_t cols, const Load& fill) {
+  constexpr std::int64_t kBlock = 16;
+  const std::int64_t width = width_of(cols);
+  for (std::int64_t c = 0; c < width; c += kLanes) {
+    for (std::int64_t s = 0; s < steps; s += kBlock) {
+      T block[kLanes][kBlock];
+      for (std::int64_t j = 0; j < kLanes; ++j) fill(block[j], c + j, s);
+      const std::int64_t end = steps - s < kBlock ? steps - s : kBlock;
+      for (std::int64_t i = 0; i < end; ++i) {
+        T* line = out + (s + i) * width + c;
+        for (std::int64_t j = 0; j < kLanes; ++j) line[j] = block[j][i];
+      }
+    }
+  }
+}
+
+void pack_bt_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                 std::int64_t cols) {
+  transpose(out, k, cols, [&](float* line, std::int64_t col, std::int64_t s) {
+    store(line, col < cols ? load_some(x + col * stride + s, k - s) : zero());
+  });
+}
+
+void pack_bt_rounding(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
+                      std::int64_t cols) {
+  auto* pairs = reinterpret_cast<std::uint32_t*>(out);
+  transpose(pairs, (k + 1) / 2, cols, [&](std::uint32_t* line, std::int64_t col, std::int64_t s) {
+    auto* halves = reinterpret_cast<bf16*>(line);
+    for (std::int64_t half = 0; half < 2; ++half) {
+      const std::int64_t at = 2 * s + half * kLanes;
+      const bool any = col < cols && at < k;
+      store(halves + half * kLanes, any ? load_some(x + col * stride + at, k - at) : zero());
+    }
+  });
+}
+
+void pack_a_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                std::int64_t rows) {
+  for (std::int64_t r = 0; r < rows; r += kRows) {
+    const std::int64_t some = rows - r < kRows ? rows - r : kRows;
+    for (std::int64_t i = 0; i < k; ++i) {
+      for (std::int64_t j = 0; j < kRows; ++j) out[j] = j < some ? x[i * stride + r + j] : 0.0F;
+      out += kRows;
+    }
+  }
+}
+
+std::uint32_t bits_at(const bf16* x) { return x->bits; }
+
+void pack_a_bf16(void* out, const bf16* x, std::int64_t stride, std::int64_t k, std::int64_t rows) {
+  auto* line = static_cast<std::uint32_t*>(out);
+  constexpr bool kPairs = sizeof(StepBf16::A) == 2;
+  for (std::int64_t r = 0; r < rows; r += kRows) {
+    const std::int64_t some = rows - r < kRows ? rows - r : kRows;
+    for (std::int64_t i = 0; i < k; i += 2) {
+      for (std::int64_t j = 0; j < kRows; ++j) {
+        const bf16* at = x + i * stride + r + j;
+        const std::uint32_t even = j < some ? bits_at(at) : 0;
+        const std::uint32_t odd = j < some && i + 1 < k ? bits_at(at + stride) : 0;
+        if constexpr (kPairs) {
+          line[j] = even | (odd << 16U);
+        } else {
+          line[j] = even << 16U;
+          line[j + kRows] = odd << 16U;
+        }
+      }
+      line += kPairs ? kRows : 2 * kRows;
+    }
+  }
+}
+
+void widen_rows(float* out, std::int64_t out_stride, const bf16* x, std::int64_t stride,
+                std::int64_t rows, std::int64_t k) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* line = out + r * out_stride;
+    const bf16* from = x + r * stride;
+    std::int64_t i = 0;
+    for (; i + kLanes <= k; i += kLanes) store(line + i, load(from + i));
+    for (; i < k; ++i) line[i] = __builtin_bit_cast(float, bits_at(from + i) << 16U);
+    if (k % 2 != 0) line[k] = 0;
+  }
+}
+
+}  // namespace
+
+extern const GemmKernels gemm_kernels;
+const GemmKernels gemm_kernels = {
+    kPanel,
+    kRows,
+    sizeof(StepBf16::A) == 2 ? DType::kBF16 : DType::kF32,
+    multiply<StepF32, false>,
+    multiply<StepF32, true>,
+    multiply<StepBf16, false>,
+    multiply<StepBf16, true>,
+    pack_b_f32,
+    pack_b_bf16,
+    pack_b_rounding,
+    pack_bt_f32,
+    pack_bt_rounding,
+    pack_a_f32,
+    pack_a_bf16,
+    widen_rows,
+};
+
+}  // namespace lockstep::ops::LOCKSTEP_ISA

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "ops/cpu/by_isa.h"
+
+// The inner kernels of every matrix product, C = A B, once per instruction set.
+//
+// B lies in panels of `panel` columns (the last one as narrow as whole vectors of 16 allow), zeros
+// beside the columns: f32 panels are [k][width]; bf16 panels hold two steps of k side by side,
+// [k/2][width][2], the layout of vdpbf16ps, k rounded up to even with zeros. Panel p begins at
+// element p * panel * k.
+//
+// A is read as it lies, row-major ("rows"), or from panels of `rows` rows that pack_a made of a
+// transposed matrix ("panels": [k][rows], or [k/2][rows][2]; zeros below the last row). An element
+// of C is one chain of multiply-adds over k from zero, whatever tile it falls into: its bits depend
+// on its row of A and its column of B alone.
+//
+// bf16 products use vdpbf16ps where there is one, which flushes subnormal operands and results to
+// zero; elsewhere bf16 operands are widened and multiplied in f32, A beforehand and B in the loop.
+namespace lockstep::ops {
+
+enum class GemmStore { kF32, kAddF32, kBF16 };
+
+// C[0:rows, 0:cols] from one panel of B and one block of k.
+struct PanelProduct {
+  const void* a = nullptr;
+  std::int64_t a_stride = 0;  // elements from row to row ("rows") or from panel to panel ("panels")
+  const void* b = nullptr;    // the panel at this block's first k
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;   // 1..width
+  std::int64_t width = 0;  // of the panel of B
+  std::int64_t k = 0;      // of this block; odd only in the last block
+  // Sums of the k blocks before: read unless first, written unless last. May be null if both.
+  float* partial = nullptr;  // rows x partial_stride
+  std::int64_t partial_stride = 0;
+  bool first = true;
+  bool last = true;
+  void* c = nullptr;  // written if last
+  std::int64_t c_stride = 0;
+  GemmStore store = GemmStore::kF32;
+};
+
+struct GemmKernels {
+  int panel;     // columns of a panel of B
+  int rows;      // rows of a register tile and of a panel of A
+  DType a_bf16;  // what A must be when B is bf16: kBF16, or kF32 (widened)
+  void (*f32_rows)(const PanelProduct&);
+  void (*f32_panels)(const PanelProduct&);
+  void (*bf16_rows)(const PanelProduct&);
+  void (*bf16_panels)(const PanelProduct&);
+
+  // One panel of B, its columns [0, cols), from a matrix (k, cols) with rows `stride` apart.
+  void (*pack_b_f32)(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                     std::int64_t cols);
+  void (*pack_b_bf16)(bf16* out, const bf16* x, std::int64_t stride, std::int64_t k,
+                      std::int64_t cols);
+  void (*pack_b_rounding)(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
+                          std::int64_t cols);
+  // One panel of B from its transpose, a matrix (cols, k).
+  void (*pack_bt_f32)(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                      std::int64_t cols);
+  void (*pack_bt_rounding)(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
+                           std::int64_t cols);
+  // Panels of A, one after another, from its transpose, a matrix (k, rows). The bf16 one writes
+  // elements of type a_bf16.
+  void (*pack_a_f32)(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                     std::int64_t rows);
+  void (*pack_a_bf16)(void* out, const bf16* x, std::int64_t stride, std::int64_t k,
+                      std::int64_t rows);
+  // x (rows, k) as f32, rows out_stride apart; an odd k gets one zero more.
+  void (*widen_rows)(float* out, std::int64_t out_stride, const bf16* x, std::int64_t stride,
+                     std::int64_t rows, std::int64_t k);
+};
+
+LOCKSTEP_FOR_EACH_ISA(extern const GemmKernels gemm_kernels;)
+
+[[nodiscard]] inline const GemmKernels& gemm_kernels_of(Isa isa) {
+  return *by_isa(isa, &portable::gemm_kernels, &avx2::gemm_kernels, &avx512::gemm_kernels,
+                 &avx512_bf16::gemm_kernels);
+}
+
+}  // namespace lockstep::ops
