@@ -256,7 +256,7 @@ TEST_F(Sharded, RefusesBrokenIndexes) {
   }
   index("{\"metadata\":" + std::string(100, '[') + std::string(100, ']') + "}");
   refused(ErrorKind::kData, "deeper");
-  index(std::string("{\"weight_map\":{\"a\":\"one\"}}\0{}", 31));
+  index(std::string(R"({"weight_map":{"a":"one"}})") + '\0' + "{}");
   refused(ErrorKind::kData, "NUL");
   fs_.remove(path("model.safetensors.index.json"));
   refused(ErrorKind::kInput, "neither");
