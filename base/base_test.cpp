@@ -85,9 +85,10 @@ TEST(Json, RefusesWhatIsNotStrict) {
   EXPECT_EQ(parse_json(R"({"a": [1, 2.5, "x"]})", "t")["a"][0], 1);
   const std::string deep = std::string(100, '[') + std::string(100, ']');
   const std::string invalid_utf8 = "\"\xff\"";
-  for (const std::string& text : {std::string(R"({"a":1,"a":2})"), deep, invalid_utf8,
-                                  std::string("{} x"), std::string("NaN"), std::string("// c\n1"),
-                                  std::string(), std::string("[1,]"), std::string(200000, '[')}) {
+  for (const std::string& text :
+       {std::string(R"({"a":1,"a":2})"), deep, invalid_utf8, std::string("{} x"),
+        std::string("NaN"), std::string("// c\n1"), std::string(), std::string("[1,]"),
+        std::string(200000, '['), std::string("{}\0 x", 5)}) {
     try {
       static_cast<void>(parse_json(text, "file.json"));
       ADD_FAILURE() << printable(text);

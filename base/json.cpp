@@ -9,6 +9,10 @@ namespace lockstep {
 
 Json parse_json(std::string_view text, std::string_view what) {
   constexpr int kMaxDepth = 64;
+  // The parser takes NUL for the end and would ignore all that follows it.
+  if (const auto at = text.find('\0'); at != std::string_view::npos) {
+    fail(ErrorKind::kInput, what, ": not valid JSON: NUL at byte ", at);
+  }
   std::vector<std::set<std::string>> keys;
   const auto guard = [&](int depth, Json::parse_event_t event, Json& parsed) {
     switch (event) {
