@@ -42,7 +42,8 @@ TEST(Pcg64, EqualsNumPy) {
   EXPECT_EQ(olmo.u64(), 0x43d3215968d035baU);
   EXPECT_EQ(olmo.u64(), 0x14e0d1d8e68017b9U);
   Pcg64 one(1);
-  for (const auto& value : golden_file("olmo_core_misc.json").at("pcg64_seed1_raw_u64")) {
+  const Json golden = golden_file("olmo_core_misc.json");
+  for (const auto& value : golden.at("pcg64_seed1_raw_u64")) {
     EXPECT_EQ(one.u64(), value.get<std::uint64_t>());
   }
 }
