@@ -14,14 +14,13 @@ struct TrainingState {
   std::int64_t step = 0;        // optimiser steps done, skipped ones included
   std::int64_t adam_step = 0;   // of these, taken ones: the t of Adam's bias correction
   std::int64_t tokens = 0;      // tokens seen
-  std::int64_t next_batch = 0;  // the batch of the next step, passed-over batches included
+  std::int64_t next_batch = 0;  // k of the step plan for the next step
   SkipStep skip;                // the skip rule's window and counts
 
   // What the bits of the next steps rest on besides the recipe; a resume compares them.
   std::string data_fingerprint;
   std::string precision;   // "fp32", "bf16"
   std::string kernel_set;  // "avx512_bf16/1": instruction set / version of the kernels' numerics
-  // How many instances of which order were consumed is next_batch times the batch size.
 };
 
 // JSON with every double also as the hexadecimal of its bits, which is what is read back.

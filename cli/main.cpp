@@ -23,6 +23,7 @@ int report(Context& context, ErrorKind kind, const char* text) {
 
 // One line a command, in the order of --help.
 void add_commands(CLI::App& app, Context& context) {
+  add_train_command(app, context);
   add_checkpoint_command(app, context);
   add_bench_command(app, context);
 }

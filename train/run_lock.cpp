@@ -7,12 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "checkpoint/paths.h"
 #include "io/file.h"
+#include "train/event_log.h"
 
 namespace lockstep {
 namespace {
@@ -20,12 +20,7 @@ namespace {
 std::string holder_text() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
-  std::array<char, 32> time_text{};
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  std::strftime(time_text.data(), time_text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return concat("host ", host.data(), ", pid ", getpid(), ", since ", time_text.data());
+  return concat("host ", host.data(), ", pid ", getpid(), ", since ", utc_now());
 }
 
 }  // namespace
