@@ -8,64 +8,16 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tokenizer/character_set.h"
 #include "tokenizer/unicode.h"
-#include "tokenizer/unicode_changes.h"
 
 namespace lockstep {
 namespace {
-
-// The insides of a set "[...]".
-constexpr std::string_view kSpaceSet =
-    R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-constexpr std::string_view kNotSpaceSet =
-    R"(\x00-\x08\x0e-\x1f\x21-\x84\x86-\x9f\xa1-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-constexpr std::string_view kHexSet = "0-9A-Fa-f";
-
-constexpr std::array<std::string_view, 37> kCategories = {
-    "C",  "Cc", "Cf", "Cn", "Co", "Cs", "L",  "Ll", "Lm", "Lo", "Lt", "Lu", "M",
-    "Mc", "Me", "Mn", "N",  "Nd", "Nl", "No", "P",  "Pc", "Pd", "Pe", "Pf", "Pi",
-    "Po", "Ps", "S",  "Sc", "Sk", "Sm", "So", "Z",  "Zl", "Zp", "Zs"};
-
-std::string hex_escape(char32_t code) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), kDigits[code & 15U]);
-    code >>= 4U;
-  } while (code != 0);
-  return "\\x{" + digits + "}";
-}
-
-bool is_category(std::string_view name) {
-  for (const auto category : kCategories) {
-    if (category == name) return true;
-  }
-  return false;
-}
-
-// \p{name} and the code points that joined the category after Unicode 14.
-std::string category_set(std::string_view name) {
-  std::string set = concat("\\p{", name, "}");
-  for (const CategoryChange& change : category_changes_since_14()) {
-    if (std::string_view(change.category).substr(0, name.size()) != name) continue;
-    set += hex_escape(change.first);
-    if (change.last != change.first) set += "-" + hex_escape(change.last);
-  }
-  return set;
-}
-
-std::string word_set() {
-  // Oniguruma counts the superscript digits and fractions of Latin-1 as word characters.
-  return category_set("L") + category_set("M") + category_set("Nd") + category_set("Nl") +
-         category_set("Pc") +
-         R"(\xb2\xb3\xb9\xbc-\xbe\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
-}
 
 // What an escape stands for.
 struct Escape {
   std::string set;       // the insides of a set when it is one,
   bool negated = false;  // to be taken negated
-  std::string negative;  // for a negated one: the insides of a set without negation, where known
   std::optional<char32_t> literal;
 };
 
@@ -101,7 +53,7 @@ class Translator {
         escape_outside();
         break;
       case '[':
-        atom(set());
+        atom(read_set(0).expression());
         break;
       case '(':
         open_group();
@@ -169,7 +121,7 @@ class Translator {
   void escape_outside() {
     const std::size_t begin = at_;
     if (looking_at("\\b") || looking_at("\\B")) {
-      const std::string word = "[" + word_set() + "]";
+      const std::string word = "[" + bare_word_set() + "]";
       const bool boundary = pattern_[at_ + 1] == 'b';
       at_ += 2;
       assertion(boundary
@@ -189,6 +141,10 @@ class Translator {
       assertion("(?=\\n?\\z)");
       return;
     }
+    if (looking_at("\\w") || looking_at("\\W")) {
+      at_ += 2;
+      return atom(concat(pattern_[at_ - 1] == 'w' ? "[" : "[^", bare_word_set(), "]"));
+    }
     const Escape escape = read_escape(begin);
     if (escape.literal) {
       atom(literal(*escape.literal));
@@ -204,31 +160,28 @@ class Translator {
     if (static_cast<unsigned char>(c) >= 0x80) {
       const auto [code, bytes] = code_point_at(pattern_, at_);
       at_ += bytes;
-      return {.set = {}, .negated = false, .negative = {}, .literal = code};
+      return {.set = {}, .negated = false, .literal = code};
     }
     ++at_;
     const auto character = [](char32_t code) {
-      return Escape{.set = {}, .negated = false, .negative = {}, .literal = code};
+      return Escape{.set = {}, .negated = false, .literal = code};
     };
-    const auto set = [](std::string inside, bool negated, std::string_view negative = {}) {
-      return Escape{std::move(inside), negated, std::string(negative), std::nullopt};
+    const auto set = [](std::string_view inside, bool negated) {
+      return Escape{std::string(inside), negated, std::nullopt};
     };
     switch (c) {
       case 's':
-        return set(std::string(kSpaceSet), false);
       case 'S':
-        return set(std::string(kSpaceSet), true, kNotSpaceSet);
+        return set(space_set(), c == 'S');
       case 'w':
       case 'W':
         return set(word_set(), c == 'W');
       case 'd':
-        return set(category_set("Nd"), false);
       case 'D':
-        return set(category_set("Nd"), true, "\\P{Nd}");
+        return set(category_set("Nd"), c == 'D');
       case 'h':
-        return set(std::string(kHexSet), false);
       case 'H':
-        return set(std::string(kHexSet), true, R"(\x00-\x2f:-@G-\x60g-\x{10ffff})");
+        return set(hex_digit_set(), c == 'H');
       case 'p':
       case 'P':
         return property(begin, c == 'P');
@@ -295,10 +248,9 @@ class Translator {
         refuse(concat("the property '", printable(name), "'"), begin);
       }
     }
-    if (is_category(name))
-      return {category_set(name), negated, concat("\\P{", name, "}"), std::nullopt};
+    if (is_category(name)) return {category_set(name), negated, std::nullopt};
     // A longer name is a script; the library refuses one that it does not know.
-    return {concat("\\p{sc:", name, "}"), negated, concat("\\P{sc:", name, "}"), std::nullopt};
+    return {concat("\\p{sc:", name, "}"), negated, std::nullopt};
   }
 
   void open_group() {
@@ -402,65 +354,75 @@ class Translator {
     atom_begin_.reset();
   }
 
-  // A set, at_ on its '['; returns it whole.
-  std::string set() {
+  // A set, at_ on its '['.
+  CharacterSet read_set(int depth) {
+    constexpr int kMaxDepth = 16;
     const std::size_t begin = at_++;
-    const bool negated = at_ < pattern_.size() && pattern_[at_] == '^';
+    if (depth > kMaxDepth) refuse("sets nested too deeply", begin);
+    const bool negated = looking_at("^");
     if (negated) ++at_;
-    if (at_ < pattern_.size() && pattern_[at_] == ']') refuse("an empty set", begin);
-    return concat(negated ? "[^" : "[", set_items(begin, 0), "]");
+    CharacterSet set = read_operand(begin, depth);
+    std::string conditions;  // of an intersection: what must hold besides
+    while (looking_at("&&")) {
+      at_ += 2;
+      conditions += concat("(?=", set.expression(), ")");
+      set = read_operand(begin, depth);
+    }
+    ++at_;
+    if (!conditions.empty()) {
+      CharacterSet both;
+      both.add_expression(concat("(?:", conditions, set.expression(), ")"));
+      set = std::move(both);
+    }
+    if (!negated) return set;
+    CharacterSet rest;
+    rest.add_expression(set.negation());
+    return rest;
   }
 
-  // Up to and including the closing bracket.
-  std::string set_items(std::size_t begin, int depth) {
-    constexpr int kMaxDepth = 16;
-    if (depth > kMaxDepth) refuse("sets nested too deeply", begin);
-    std::string items;
+  // Items up to the set's end or an "&&".
+  CharacterSet read_operand(std::size_t begin, int depth) {
+    CharacterSet set;
     while (true) {
       if (at_ >= pattern_.size()) refuse("a set that is not closed", begin);
       const std::size_t here = at_;
-      if (pattern_[at_] == ']') {
-        ++at_;
-        return items;
+      if (pattern_[at_] == ']' || looking_at("&&")) {
+        if (set.empty()) refuse("an empty set", begin);
+        return set;
       }
-      if (looking_at("&&")) refuse("a set intersection", here);
       if (looking_at("[:")) refuse("a POSIX bracket", here);
-      if (looking_at("[^")) refuse("a negated set inside a set", here);
       if (pattern_[at_] == '[') {
-        ++at_;
-        if (at_ < pattern_.size() && pattern_[at_] == ']') refuse("an empty set", here);
-        items += set_items(here, depth + 1);
+        set.add(read_set(depth + 1));
         continue;
       }
       const Escape first = set_item(here);
-      if (!first.literal) {
-        if (first.negated && first.negative.empty()) refuse("'\\W' inside a set", here);
-        items += first.negated ? first.negative : first.set;
-        continue;
+      if (first.literal) {
+        set.add(hex_escape(*first.literal));
+      } else if (first.negated) {
+        set.add_expression(concat("[^", first.set, "]"));
+      } else {
+        set.add(first.set);
       }
-      items += hex_escape(*first.literal);
-      const bool range =
-          at_ + 1 < pattern_.size() && pattern_[at_] == '-' && pattern_[at_ + 1] != ']';
+      const bool range = first.literal && at_ + 1 < pattern_.size() && pattern_[at_] == '-' &&
+                         pattern_[at_ + 1] != ']';
       if (!range) continue;
       ++at_;
       const Escape last = pattern_[at_] == '[' ? Escape{} : set_item(here);
       if (!last.literal || *last.literal < *first.literal)
         refuse("a range without a proper end", here);
-      items += "-" + hex_escape(*last.literal);
+      set.add("-" + hex_escape(*last.literal));
     }
   }
 
   Escape set_item(std::size_t here) {
-    if (pattern_[at_] == '\\') {
-      if (looking_at("\\b")) {
-        at_ += 2;
-        return {.set = {}, .negated = false, .negative = {}, .literal = U'\b'};
-      }
-      return read_escape(here);
+    if (looking_at("\\b")) {
+      at_ += 2;
+      return {.set = {}, .negated = false, .literal = U'\b'};
     }
+    if (pattern_[at_] == '\\') return read_escape(here);
     const auto [code, bytes] = code_point_at(pattern_, at_);
     at_ += bytes;
-    return {.set = {}, .negated = false, .negative = {}, .literal = code};
+    return {.set = {}, .negated = false, .literal = code};
   }
 
   std::string_view pattern_;

@@ -7,16 +7,18 @@ namespace lockstep {
 
 // Rewrites a regular expression of a tokenizer.json, which is written for Oniguruma (Ruby syntax),
 // into one for PCRE2 with UTF and UCP that finds the same matches:
+//
 //   \p{..}, \P{..}, \d   general categories as of Unicode 16.0; a script by its script property
-//   \s, \S, \w, \W, \h   spelled out, since the engines' own sets differ (U+180E; marks; hex
-//   digits) . ^ $ \b \B \v       spelled out: line feed only, lines always [a[bc]] flattened;
-//   X{2,3}+ is a repeated interval, not a possessive one;  X{,3}
+//   \s, \S, \w, \W, \h   spelled out, since the sets of the engines differ
+//   . ^ $ \b \B \v       spelled out: line feed only, lines always
+//   [a[bc]], [a&&[^b]]   nested sets and intersections
+//   X{2,3}+, X{,3}       a repeated interval, not a possessive one; an interval from none
 //   (..), (?<name>..)    without capture
-// What cannot be carried over exactly is refused by name: back references, set intersection,
-// negated sets or \W inside a set, POSIX brackets, flags other than i, inline flags past the start,
-// X{n}?. Known rest: a negated property inside a set keeps the library's own Unicode version, and
-// (?i) folds single characters only (Oniguruma also takes "ss" for U+00DF). Throws kInput: `what`
-// (file and field), the construct and its byte offset.
+//
+// What cannot be carried over exactly is refused by name: back references, POSIX brackets, flags
+// other than i, inline flags past the start, X{n}?, a quantifier on a quantifier. Known rest: (?i)
+// folds single characters only (Oniguruma also takes "ss" for U+00DF).
+// Throws kInput: `what` (file and field), the construct and its byte offset.
 [[nodiscard]] std::string translate_regex(std::string_view pattern, std::string_view what);
 
 // The text with every character that has a meaning in a pattern escaped.
