@@ -34,7 +34,8 @@ struct Layout {
 
   [[nodiscard]] std::int64_t tile() const { return 2 * (panel + rows + lanes); }
   [[nodiscard]] std::int64_t total() const {
-    return kAttentionGroup * tile() + 2 * strips + depth + 2 * chunk + 2 * flat + paired;
+    return kAttentionGroup * tile() + 2 * strips + depth + 2 * chunk + 2 * flat + paired +
+           kStrip * lanes;
   }
 };
 
@@ -60,6 +61,7 @@ struct Block {
 
 // P and dS of one block and tile.
 struct Weights {
+  float* p_strip;   // [key of a strip][lane], before rounding
   Unit* p_flat;     // [key][unit of lanes]
   Unit* ds_flat;    // the same
   Unit* ds_paired;  // [unit of keys][lane]
@@ -70,13 +72,19 @@ const T* row_of(const AttentionTensor& x, std::int64_t b, std::int64_t i, std::i
   return static_cast<const T*>(x.data) + b * x.batch + i * x.row + h * x.head;
 }
 
-template <class T>
-float row_dot(const T* a, const T* b, std::int64_t dim) {
-  F32x16 sum = zero();
-  for (std::int64_t d = 0; d < dim; d += kLanes) {
-    sum = sum + row_values(a, d, dim) * row_values(b, d, dim);
+// delta of the lanes from panels of dout and out. Products and sums in the order in which dP takes
+// them, so that a row that sees one key only (out = v) has dP - delta = 0 exactly, as it should.
+template <class Units>
+void row_sums(const Unit* dout_panel, const Unit* out_panel, std::int64_t lanes, std::int64_t units,
+              float* delta) {
+  for (std::int64_t lane = 0; lane < lanes; lane += kLanes) {
+    F32x16 sum = zero();
+    for (std::int64_t u = 0; u < units; ++u) {
+      const std::int64_t at = u * lanes + lane;
+      sum = Units::multiply_add(load_units(out_panel + at), load_units(dout_panel + at), sum);
+    }
+    store(delta + lane, sum);
   }
-  return hsum(sum);
 }
 
 template <class Units, class T>
@@ -84,6 +92,7 @@ void pack_tile(const AttentionProblem& p, const Layout<Units>& l, std::int32_t b
                std::int32_t tile, Unit* memory, PackedTile& t) {
   const T* q[kAttentionMaxLanes];
   const T* dout[kAttentionMaxLanes];
+  const T* out[kAttentionMaxLanes];
   Unit* q_panel = memory;
   Unit* q_rows = q_panel + l.panel;
   Unit* dout_panel = q_rows + l.rows;
@@ -97,20 +106,25 @@ void pack_tile(const AttentionProblem& p, const Layout<Units>& l, std::int32_t b
     const std::int32_t i = begin + lane;
     q[lane] = nullptr;
     dout[lane] = nullptr;
+    out[lane] = nullptr;
     shift[lane] = 0;
-    delta[lane] = 0;
     if (i >= p.queries) continue;
     ++count;
     set_lane(p, t.span, lane, i);
     q[lane] = row_of<T>(p.q, b, i, h);
     dout[lane] = row_of<T>(p.dout, b, i, h);
     shift[lane] = -p.lse[(std::int64_t{b} * p.heads + h) * p.queries + i] * kLog2E;
-    delta[lane] = row_dot(dout[lane], row_of<T>(p.out, b, i, h), p.dim);
+    out[lane] = row_of<T>(p.out, b, i, h);
   }
   fill_lanes(t.span, count);
+  Unit* out_panel = q_panel;  // until q takes the place
+  for (std::int64_t lane = 0; lane < l.lanes; lane += kLanes) {
+    pack_panel<Units>(out_panel, l.lanes, lane, out, p.dim);
+    pack_panel<Units>(dout_panel, l.lanes, lane, dout, p.dim);
+  }
+  row_sums<Units>(dout_panel, out_panel, l.lanes, units_of(p.dim, Units::kElements), delta);
   for (std::int64_t lane = 0; lane < l.lanes; lane += kLanes) {
     pack_panel<Units>(q_panel, l.lanes, lane, q, p.dim);
-    pack_panel<Units>(dout_panel, l.lanes, lane, dout, p.dim);
   }
   pack_depth<Units>(q_rows, l.columns, q, l.lanes, p.dim);
   pack_depth<Units>(dout_rows, l.columns, dout, l.lanes, p.dim);
@@ -149,26 +163,33 @@ void weigh_pair(const AttentionProblem& p, const PackedTile& t, const Block& blo
   for (int row = v.begin * kStrip; row < v.end * kStrip; row += kMicroRows) {
     const std::int64_t strip = row / kStrip * kStrip * units + row % kStrip;
     for (int first = 0; first < NV; first += kV) {
-      F32x16 c[kMicroRows][kV] = {};
-      accumulate<Units, Order::kByDepth>(c, block.k_strips + strip, kStrip,
-                                         t.q_panel + first * kLanes, kRow, units);
-      F32x16 prob[kMicroRows][kV];
-      LOCKSTEP_UNROLL
-      for (int i = 0; i < kV; ++i) {
-        const F32x16 shift = load(t.shift + (first + i) * kLanes);
+      float* prob = w.p_strip + first * kLanes;
+      {
+        F32x16 c[kMicroRows][kV];
+        clear(c);
+        accumulate<Units, Order::kByDepth>(c, block.k_strips + strip, kStrip,
+                                           t.q_panel + first * kLanes, kRow, units);
         LOCKSTEP_UNROLL
-        for (int r = 0; r < kMicroRows; ++r) prob[r][i] = exp2(fma(c[r][i], scale, shift));
-      }
-      if (v.masked) {
-        for (int r = 0; r < kMicroRows; ++r) {
-          for (int i = 0; i < kV; ++i) {
-            const U32x16 mask =
-                sees(p, t.span, (first + i) * kLanes, block_index * kAttentionBlock + row + r);
-            prob[r][i] = from_bits(mask & bits_of(prob[r][i]));
+        for (int i = 0; i < kV; ++i) {
+          const F32x16 shift = load(t.shift + (first + i) * kLanes);
+          LOCKSTEP_UNROLL
+          for (int r = 0; r < kMicroRows; ++r) {
+            store(prob + r * kRow + i * kLanes, exp2(fma(c[r][i], scale, shift)));
           }
         }
       }
-      F32x16 d[kMicroRows][kV] = {};
+      if (v.masked) {
+        for (int i = 0; i < kV; ++i) {
+          for (int r = 0; r < kMicroRows; ++r) {
+            float* at = prob + r * kRow + i * kLanes;
+            const U32x16 mask =
+                sees(p, t.span, (first + i) * kLanes, block_index * kAttentionBlock + row + r);
+            store(at, from_bits(mask & bits_of(load(at))));
+          }
+        }
+      }
+      F32x16 d[kMicroRows][kV];
+      clear(d);
       accumulate<Units, Order::kByDepth>(d, block.v_strips + strip, kStrip,
                                          t.dout_panel + first * kLanes, kRow, units);
       LOCKSTEP_UNROLL
@@ -176,9 +197,10 @@ void weigh_pair(const AttentionProblem& p, const PackedTile& t, const Block& blo
         const F32x16 delta = load(t.delta + (first + i) * kLanes);
         LOCKSTEP_UNROLL
         for (int r = 0; r < kMicroRows; ++r) {
-          d[r][i] = prob[r][i] * (d[r][i] - delta);
+          const F32x16 weight = load(prob + r * kRow + i * kLanes);
+          d[r][i] = weight * (d[r][i] - delta);
           const std::int64_t at = (row + r) * kFlat + (first + i) * (kLanes / Units::kElements);
-          Units::template store_lanes<T>(w.p_flat + at, prob[r][i]);
+          Units::template store_lanes<T>(w.p_flat + at, weight);
           Units::template store_lanes<T>(w.ds_flat + at, d[r][i]);
         }
         if constexpr (Units::kElements == 2) {
@@ -201,17 +223,9 @@ void add_rows(std::int64_t columns, const Visible& v, const Unit* weights, const
   for (int row = v.begin * kStrip; row < v.end * kStrip; row += kMicroRows) {
     float* at = to + row * columns;
     F32x16 c[kMicroRows][V];
-    LOCKSTEP_UNROLL
-    for (int r = 0; r < kMicroRows; ++r) {
-      LOCKSTEP_UNROLL
-      for (int i = 0; i < V; ++i) c[r][i] = load(at + r * columns + i * kLanes);
-    }
+    load_all(c, at, columns);
     accumulate<Units, Order::kByRow>(c, weights + row * kFlat, kFlat, rows, columns, kFlat);
-    LOCKSTEP_UNROLL
-    for (int r = 0; r < kMicroRows; ++r) {
-      LOCKSTEP_UNROLL
-      for (int i = 0; i < V; ++i) store(at + r * columns + i * kLanes, c[r][i]);
-    }
+    store_all(at, columns, c);
   }
 }
 
@@ -250,18 +264,10 @@ void add_query_gradient(std::int64_t columns, const Visible& v, const Unit* k_de
     for (int first = 0; first < NV; first += kV) {
       float* to = dq + column * kRow + first * kLanes;
       F32x16 c[kMicroRows][kV];
-      LOCKSTEP_UNROLL
-      for (int r = 0; r < kMicroRows; ++r) {
-        LOCKSTEP_UNROLL
-        for (int i = 0; i < kV; ++i) c[r][i] = load(to + r * kRow + i * kLanes);
-      }
+      load_all(c, to, kRow);
       accumulate<Units, Order::kByDepth>(c, k_depth + begin * columns + column, columns,
                                          ds_paired + begin * kRow + first * kLanes, kRow, depth);
-      LOCKSTEP_UNROLL
-      for (int r = 0; r < kMicroRows; ++r) {
-        LOCKSTEP_UNROLL
-        for (int i = 0; i < kV; ++i) store(to + r * kRow + i * kLanes, c[r][i]);
-      }
+      store_all(to, kRow, c);
     }
   }
 }
@@ -312,7 +318,8 @@ struct ChunkRun {
     weights.ds_flat = weights.p_flat + l.flat;
     // With one element a unit the two layouts of dS are the same.
     weights.ds_paired = Units::kElements == 1 ? weights.ds_flat : weights.ds_flat + l.flat;
-    dk = (float*)(weights.ds_flat + l.flat + l.paired);
+    weights.p_strip = (float*)(weights.ds_flat + l.flat + l.paired);
+    dk = weights.p_strip + kStrip * l.lanes;
     dv = dk + l.chunk;
   }
 
