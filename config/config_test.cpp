@@ -158,6 +158,16 @@ TEST(Config, ValidateErrorsCarryTheOriginOfTheirKey) {
   EXPECT_EQ(error_of("[inner]\nwidth = 12\n"), "f.toml:2: inner.width = 12: must be 8n");
 }
 
+TEST(Config, MessagesAreOneLineWhateverTheFileIsCalled) {
+  try {
+    (void)read_config<Outer>("x\ty = 1\n", "evil\n\x1b[2Jname.toml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_HAS(std::string(error.what()), "evil\\n");
+    EXPECT_EQ(std::string(error.what()).find_first_of("\n\x1b"), std::string::npos);
+  }
+}
+
 TEST(Config, RefusesDuplicatesAndBadSyntax) {
   EXPECT_HAS(error_of("tokens = 1\ntokens = 2\n"), "f.toml:2:");
   EXPECT_HAS(error_of("tokens = 7x\n"), "f.toml:1:");
@@ -220,7 +230,10 @@ TEST(Config, ReferenceListsKeyDefaultTypeAndMeaning) {
 }
 
 TEST(Config, DoublesPrintShortestAndAsFloats) {
-  EXPECT_EQ(to_text({3e-4}), "3e-04");
+  EXPECT_EQ(to_text({3e-4}), "0.0003");
+  EXPECT_EQ(to_text({500000.0}), "500000.0");
+  EXPECT_EQ(to_text({0.00020712352850360292}), "0.00020712352850360292");
+  EXPECT_EQ(to_text({1e-6}), "1e-06");
   EXPECT_EQ(to_text({1.0}), "1.0");
   EXPECT_EQ(to_text({1e300}), "1e+300");
 }

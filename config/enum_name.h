@@ -17,6 +17,8 @@ struct EnumName {
   E value;
   const char* name;
 };
+template <class E>
+EnumName(E, const char*) -> EnumName<E>;  // clang 14 does not deduce it for an aggregate
 
 template <class E>
 concept NamedEnum = requires(E e) {

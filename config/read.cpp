@@ -194,8 +194,9 @@ void set_field(Field& field, const Setting& setting) {
 
 }  // namespace
 
-void read_into(FieldList& list, std::string_view toml, std::string_view file,
+void read_into(FieldList& list, std::string_view toml, std::string_view path,
                std::span<const std::string> overrides) {
+  const std::string file = printable(path);
   if (toml.size() > kMaxRecipeBytes) {
     fail(ErrorKind::kInput, file, ": ", toml.size(), " bytes; a recipe has at most ",
          kMaxRecipeBytes);

@@ -9,9 +9,14 @@ namespace {
 
 std::string real_text(double value) {
   if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  std::array<char, 40> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
-  std::string text(buffer.data(), end);
+  std::array<char, 64> buffer{};
+  char* const begin = buffer.data();
+  char* const limit = begin + buffer.size();
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 1e-5 && size < 1e15);
+  const char* end = plain ? std::to_chars(begin, limit, value, std::chars_format::fixed).ptr
+                          : std::to_chars(begin, limit, value, std::chars_format::scientific).ptr;
+  std::string text(begin, static_cast<std::size_t>(end - begin));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }

@@ -22,6 +22,15 @@ std::optional<std::int64_t> known(const Recipe& recipe, std::optional<std::int64
 
 }  // namespace
 
+void RunConfig::validate() const {
+  const bool plain = std::none_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (name.empty() || name == "." || name == ".." || !plain) {
+    fail_key("run.name", {name}, "must name a folder: not empty, without / and control characters");
+  }
+}
+
 void DataConfig::validate() const {
   if (!mix.empty() && !files.empty()) {
     fail_key("data.mix", {mix}, "give mix or files, not both; unset one with KEY=");
@@ -75,6 +84,7 @@ void ProfileConfig::validate() const {
 }
 
 void Recipe::validate() const {
+  run.validate();
   model.validate();
   data.validate();
   batch.validate();

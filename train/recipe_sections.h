@@ -38,7 +38,7 @@ struct RunConfig {
 
   template <class V>
   void fields(V&& v) {
-    v("name", name, "what the run is called");
+    v("name", name, "what the run is called; without / and control characters");
     v("dir", dir, "the run's directory; runs/NAME when empty", {.benign = true});
     v("fork_from", fork_from,
       "step of the run's own checkpoint from which a changed recipe goes on, on purpose",
@@ -48,6 +48,7 @@ struct RunConfig {
       "folder; for the plan only",
       {.benign = true});
   }
+  void validate() const;
 };
 
 struct FilterConfig {

@@ -136,6 +136,8 @@ TEST(Recipe, RefusesWhatDoesNotFitTogether) {
   EXPECT_HAS(error_of("demo", {"schedule.warmup_steps=300"}), "do not fit before the horizon");
   EXPECT_HAS(error_of("demo", {"profile.first_step=3"}), "profile.last_step");
   EXPECT_HAS(error_of("demo", {"data.files=[\"a.npy\"]"}), "not both");
+  EXPECT_HAS(error_of("demo", {"run.name=a/b"}), "must name a folder");
+  EXPECT_HAS(error_of("demo", {"run.name="}), "must name a folder");
   EXPECT_HAS(error_of("demo", {"optim.lrr=1"}), "did you mean 'optim.lr'?");
 }
 
