@@ -11,19 +11,21 @@
 namespace lockstep::cli {
 namespace {
 
-// Writes all of it; a closed pipe ends the writing quietly (the reader has what it wanted).
-void write_all(int fd, std::string_view text) {
+// Writes all of it; a closed pipe ends the writing quietly (the reader has what it wanted). False
+// then.
+bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EPIPE) {
-      return;
+      return false;
     } else if (errno != EINTR) {
-      if (fd == STDERR_FILENO) return;
+      if (fd == STDERR_FILENO) return true;
       fail(ErrorKind::kIo, "standard output: cannot write: ", std::strerror(errno));
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -32,7 +34,7 @@ void Context::say(std::string_view text) {
   end_progress();
   std::string line(text);
   if (line.empty() || line.back() != '\n') line += '\n';
-  write_all(json_ ? STDERR_FILENO : STDOUT_FILENO, line);
+  if (!write_all(json_ ? STDERR_FILENO : STDOUT_FILENO, line)) reader_gone_ = true;
 }
 
 void Context::result(const OrderedJson& document) {

@@ -18,6 +18,8 @@ class Context {
 
   // A line (or more) for people. A reader that has gone away is not an error.
   void say(std::string_view text);
+  // True once whoever reads what say() writes has gone away: a filter may stop then.
+  [[nodiscard]] bool reader_gone() const { return reader_gone_; }
   template <class... Parts>
   void say(const Parts&... parts) {
     say(std::string_view(concat(parts...)));
@@ -42,6 +44,7 @@ class Context {
   bool json_ = false;
   bool printed_ = false;
   bool progress_shown_ = false;
+  bool reader_gone_ = false;
   std::int64_t last_progress_ns_ = 0;
   std::function<int()> action_;
 };
