@@ -24,7 +24,17 @@ int report(Context& context, ErrorKind kind, const char* text) {
 // One line a command, in the order of --help.
 void add_commands(CLI::App& app, Context& context) {
   add_train_command(app, context);
+  add_init_command(app, context);
+  add_eval_command(app, context);
+  add_tokenize_command(app, context);
+  add_data_command(app, context);
+  add_parity_command(app, context);
+  add_generate_command(app, context);
+  add_import_hf_command(app, context);
+  add_export_hf_command(app, context);
   add_checkpoint_command(app, context);
+  add_tokenizer_command(app, context);
+  add_recipe_command(app, context);
   add_bench_command(app, context);
 }
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "config/print.h"
+#include "train/periodic_tasks.h"
 #include "train/plan.h"
 #include "train/trainer.h"
 
@@ -89,7 +90,9 @@ int train_run(Context& context, const TrainOptions& options) {
             const bool last = record.step == progress.last_step;
             if (record.step % interval == 0 || last) context.progress(step_line(record, progress));
           }};
-  const TrainSummary summary = train(FileSystem::real(), recipe, {}, observer);
+  const TrainSummary summary =
+      train(FileSystem::real(), recipe, periodic_tasks(FileSystem::real(), recipe, observer.say),
+            observer);
   context.end_progress();
   if (summary.first_step > 0) {
     context.say("trained steps ", summary.first_step, " to ", summary.last_step, " in ",
