@@ -181,7 +181,11 @@ void Tokenizer::State::encode_piece(std::string_view piece, Workspace& workspace
                                     std::vector<std::uint32_t>& ids) const {
   const std::uint64_t hash = hash_piece(piece);
   if (const auto cached = workspace.cache.find(piece, hash); !cached.empty()) {
-    ids.insert(ids.end(), cached.begin(), cached.end());
+    if (cached.size() == 1) {
+      ids.push_back(cached[0]);
+    } else {
+      ids.insert(ids.end(), cached.begin(), cached.end());
+    }
     return;
   }
   const std::size_t before = ids.size();

@@ -96,12 +96,16 @@ class TemplateReader {
   bool read_one_ = false;
 };
 
-void read_settings(const Json& root, TokenizerFile& file) {
-  Json settings = root;
-  settings.erase("added_tokens");
-  settings["model"].erase("vocab");
-  settings["model"].erase("merges");
-  file.settings = settings.dump();
+// The document without the parts that the fingerprint takes in another form.
+std::string settings_of(const Json& root) {
+  Json settings = Json::object();
+  for (const auto& [key, value] : root.items()) {
+    if (key != "added_tokens" && key != "model") settings[key] = value;
+  }
+  for (const auto& [key, value] : root.at("model").items()) {
+    if (key != "vocab" && key != "merges") settings["model"][key] = value;
+  }
+  return settings.dump();
 }
 
 }  // namespace
@@ -125,7 +129,7 @@ TokenizerFile parse_tokenizer_file(std::string_view json, std::string_view name)
   PreTokenizerReader(file).read(root.at("pre_tokenizer"));
   if (const auto processor = root.find("post_processor")) TemplateReader(file).read(*processor);
   if (const auto decoder = root.find("decoder")) check_decoder(*decoder);
-  read_settings(document, file);
+  file.settings = settings_of(document);
   return file;
 }
 

@@ -19,11 +19,11 @@ struct TokenizerTraining {
   // alphabet.
   std::vector<std::string> special_tokens = {"<|endoftext|>", "<|pad|>"};
   // What cuts text into words; no merge crosses their borders. Empty: cl100k_base's.
-  std::string pattern;
+  std::string pattern = {};
   // A pair that occurs less often is not merged.
   std::uint64_t min_frequency = 2;
   // Told what is going on, by the calling thread: bytes counted, or tokens learned.
-  std::function<void(std::uint64_t bytes_counted, std::uint32_t tokens_learned)> progress;
+  std::function<void(std::uint64_t bytes_counted, std::uint32_t tokens_learned)> progress = {};
 };
 
 // Trains a byte-level BPE tokenizer and returns its Hugging Face tokenizer.json. The ids are:
