@@ -232,24 +232,11 @@ void add_rows(std::int64_t columns, const Visible& v, const Unit* weights, const
 template <class Units, int NV>
 void add_key_gradient(std::int64_t columns, const Visible& v, const Unit* weights, const Unit* rows,
                       float* to) {
-  const std::int64_t vectors = columns / kLanes;
-  const std::int64_t parts = (vectors + kMicroVectors - 1) / kMicroVectors;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    // As equal as can be: 4 vectors are 2 + 2.
-    const std::int64_t begin = part * vectors / parts;
-    const std::int64_t count = (part + 1) * vectors / parts - begin;
-    const Unit* from = rows + begin * kLanes;
-    float* at = to + begin * kLanes;
-    if (count == 1) {
-      add_rows<Units, NV, 1>(columns, v, weights, from, at);
-    } else if constexpr (kMicroVectors > 1) {
-      if (count == 2) {
-        add_rows<Units, NV, 2>(columns, v, weights, from, at);
-      } else {
-        add_rows<Units, NV, 3>(columns, v, weights, from, at);
-      }
-    }
+  std::int64_t column = 0;
+  for (; column + kMicroVectors * kLanes <= columns; column += kMicroVectors * kLanes) {
+    add_rows<Units, NV, kMicroVectors>(columns, v, weights, rows + column, to + column);
   }
+  if (column < columns) add_rows<Units, NV, 1>(columns, v, weights, rows + column, to + column);
 }
 
 // dq[column][lane] += sum over keys of k[key][column] * dS[key][lane].
@@ -378,8 +365,7 @@ template <class Units, class T>
 void chunk_of(const AttentionProblem& p, const AttentionBackwardWork& work, std::int32_t pair,
               std::int32_t chunk, char* scratch) {
   if (work.vectors == 1) return ChunkRun<Units, T, 1>(p, work, pair, chunk, scratch).run();
-  if (work.vectors == 2) return ChunkRun<Units, T, 2>(p, work, pair, chunk, scratch).run();
-  ChunkRun<Units, T, 3>(p, work, pair, chunk, scratch).run();
+  ChunkRun<Units, T, 2>(p, work, pair, chunk, scratch).run();
 }
 
 template <class T>

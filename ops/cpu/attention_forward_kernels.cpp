@@ -93,39 +93,56 @@ void place_lanes(const AttentionProblem& p, const AttentionForwardWork& work, st
   fill_lanes(t.span, count);
 }
 
-// scores[key of the block][lane] = k . q, -infinity where masked; raises the maximum.
-template <class Units, class T, int NV>
-void score_block(const AttentionProblem& p, Tile<T, NV>& t, std::int32_t block, const Visible& v,
-                 const Unit* keys, const Unit* panel, float* scores) {
+// scores[key of the block][lane] = k . q; raises the maximum unless keys are yet to be masked.
+template <class Units, int NV>
+void score_strips(std::int64_t units, const Visible& v, const Unit* keys, const Unit* panel,
+                  float* scores, F32x16 (&top)[NV]) {
   constexpr int kV = NV < kMicroVectors ? NV : kMicroVectors;
   constexpr std::int64_t kRow = kLanes * NV;
-  const std::int64_t units = units_of(p.dim, Units::kElements);
-  F32x16 top[NV];
-  for (int i = 0; i < NV; ++i) top[i] = t.top[i];
   for (int row = v.begin * kStrip; row < v.end * kStrip; row += kMicroRows) {
     const Unit* strip = keys + row / kStrip * kStrip * units + row % kStrip;
     for (int first = 0; first < NV; first += kV) {
-      F32x16 c[kMicroRows][kV] = {};
+      F32x16 c[kMicroRows][kV];
+      clear(c);
       accumulate<Units, Order::kByDepth>(c, strip, kStrip, panel + first * kLanes, kRow, units);
-      if (v.masked) {
-        for (int r = 0; r < kMicroRows; ++r) {
-          for (int i = 0; i < kV; ++i) {
-            const U32x16 mask =
-                sees(p, t.span, (first + i) * kLanes, block * kAttentionBlock + row + r);
-            c[r][i] = select(mask, c[r][i], splat(-__builtin_inff()));
-          }
-        }
-      }
+      store_all(scores + row * kRow + first * kLanes, kRow, c);
+      if (v.masked) continue;
       LOCKSTEP_UNROLL
-      for (int r = 0; r < kMicroRows; ++r) {
+      for (int i = 0; i < kV; ++i) {
+        F32x16 most = top[first + i];
         LOCKSTEP_UNROLL
-        for (int i = 0; i < kV; ++i) {
-          store(scores + (row + r) * kRow + (first + i) * kLanes, c[r][i]);
-          top[first + i] = max(top[first + i], c[r][i]);
-        }
+        for (int r = 0; r < kMicroRows; ++r) most = max(most, c[r][i]);
+        top[first + i] = most;
       }
     }
   }
+}
+
+// Masked scores become -infinity; raises the maximum by the others.
+template <int NV>
+void mask_scores(const AttentionProblem& p, const LaneSpan& span, std::int32_t block,
+                 const Visible& v, float* scores, F32x16 (&top)[NV]) {
+  constexpr std::int64_t kRow = kLanes * NV;
+  for (int i = 0; i < NV; ++i) {
+    F32x16 most = top[i];
+    for (int row = v.begin * kStrip; row < v.end * kStrip; ++row) {
+      float* score = scores + row * kRow + i * kLanes;
+      const U32x16 mask = sees(p, span, i * kLanes, block * kAttentionBlock + row);
+      const F32x16 x = select(mask, load(score), splat(-__builtin_inff()));
+      store(score, x);
+      most = max(most, x);
+    }
+    top[i] = most;
+  }
+}
+
+template <class Units, class T, int NV>
+void score_block(const AttentionProblem& p, Tile<T, NV>& t, std::int32_t block, const Visible& v,
+                 const Unit* keys, const Unit* panel, float* scores) {
+  F32x16 top[NV];
+  for (int i = 0; i < NV; ++i) top[i] = t.top[i];
+  score_strips<Units>(units_of(p.dim, Units::kElements), v, keys, panel, scores, top);
+  if (v.masked) mask_scores(p, t.span, block, v, scores, top);
   const F32x16 scale = splat(p.scale * kLog2E);
   for (int i = 0; i < NV; ++i) {
     t.decay[i] = exp2((t.top[i] - top[i]) * scale);
@@ -179,11 +196,7 @@ void add_values(std::int64_t columns, const F32x16 (&decay)[NV], const Visible& 
       }
       accumulate<Units, Order::kByDepth>(c, values + begin * columns + column, columns,
                                          weights + begin * kRow + first * kLanes, kRow, depth);
-      LOCKSTEP_UNROLL
-      for (int r = 0; r < kMicroRows; ++r) {
-        LOCKSTEP_UNROLL
-        for (int i = 0; i < kV; ++i) store(to + r * kRow + i * kLanes, c[r][i]);
-      }
+      store_all(to, kRow, c);
     }
   }
 }
@@ -244,8 +257,7 @@ template <class Units, class T>
 void forward_tile_of(const AttentionProblem& p, const AttentionForwardWork& work, std::int32_t head,
                      std::int32_t tile, char* scratch) {
   if (work.vectors == 1) return run_tile<Units, T, 1>(p, work, head, tile, scratch);
-  if (work.vectors == 2) return run_tile<Units, T, 2>(p, work, head, tile, scratch);
-  run_tile<Units, T, 3>(p, work, head, tile, scratch);
+  run_tile<Units, T, 2>(p, work, head, tile, scratch);
 }
 
 template <class Units, class T>

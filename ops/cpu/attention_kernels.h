@@ -7,13 +7,13 @@
 // What the driver (attention.cpp) hands to the attention kernels, which are compiled once per
 // instruction set: plain numbers and pointers.
 //
-// Vocabulary: a tile is up to 48 query rows, its lanes; a block is 64 keys from a multiple of 64; a
+// Vocabulary: a tile is 16 or 32 query rows, its lanes; a block is 64 keys from a multiple of 64; a
 // chunk is the keys that one backward task owns. A unit is what one lane of one multiply-add takes:
 // an f32, or a pair of bf16 that are neighbours along the sum.
 namespace lockstep::ops {
 
 inline constexpr int kAttentionBlock = 64;
-inline constexpr int kAttentionMaxLanes = 48;
+inline constexpr int kAttentionMaxLanes = 32;
 // A constant, so that the gradient of a query is summed in the same order whatever the length.
 inline constexpr int kAttentionChunk = 512;
 // Query tiles whose packed rows a backward task keeps at hand.
@@ -42,7 +42,7 @@ struct AttentionProblem {
 
 // How the forward pass is cut into tiles. A tile is the unit of parallel work.
 struct AttentionForwardWork {
-  int vectors;   // lanes of a tile / 16: 1, 2 or 3
+  int vectors;   // lanes of a tile / 16: 1 or 2
   bool grouped;  // one tile holds all queries of all heads that share a kv head
   // Packed keys and values of all kv heads; null: each tile packs the blocks that it meets.
   char* packed;

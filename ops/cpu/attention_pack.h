@@ -96,6 +96,28 @@ LOCKSTEP_INLINE F32x16 row_values(const T* row, std::int64_t d, std::int64_t dim
   return dim - d >= kLanes ? load(row + d) : load(row + d, dim - d);
 }
 
+// 16 units of 16 rows from unit u, transposed: x[i] holds unit u + i of each row.
+template <class Units, class T>
+LOCKSTEP_INLINE void row_square(U32x16 (&x)[16], const T* const* rows, std::int64_t u,
+                                std::int64_t dim) {
+  bool is_whole = dim - u * Units::kElements >= kLanes * Units::kElements;
+  for (int i = 0; i < 16; ++i) is_whole = is_whole && rows[i] != nullptr;
+  if (is_whole) {
+    LOCKSTEP_UNROLL
+    for (int i = 0; i < 16; ++i) {
+      const T* from = rows[i] + u * Units::kElements;
+      if constexpr (Units::kElements == 1) {
+        x[i] = bits_of(load(from));
+      } else {
+        __builtin_memcpy(&x[i], from, sizeof(x[i]));
+      }
+    }
+  } else {
+    for (int i = 0; i < 16; ++i) x[i] = row_units<Units>(rows[i], u, dim);
+  }
+  transpose(x);
+}
+
 // The 16 lanes from `lane` of a panel that is `lanes` wide.
 template <class Units, class T>
 void pack_panel(Unit* panel, std::int64_t lanes, std::int64_t lane, const T* const* rows,
@@ -103,9 +125,10 @@ void pack_panel(Unit* panel, std::int64_t lanes, std::int64_t lane, const T* con
   const std::int64_t units = units_of(dim, Units::kElements);
   for (std::int64_t u = 0; u < units; u += kLanes) {
     U32x16 x[16];
-    for (int i = 0; i < 16; ++i) x[i] = row_units<Units>(rows[lane + i], u, dim);
-    transpose(x);
-    for (std::int64_t i = 0; i < kLanes && u + i < units; ++i) {
+    row_square<Units>(x, rows + lane, u, dim);
+    LOCKSTEP_UNROLL
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      if (u + i == units) break;
       store_units(panel + (u + i) * lanes + lane, x[i]);
     }
   }
@@ -119,13 +142,14 @@ void pack_strips(Unit* strips, const T* const* rows, std::int64_t count, std::in
     Unit* high = low + kStrip * units;
     for (std::int64_t u = 0; u < units; u += kLanes) {
       U32x16 x[16];
-      for (int i = 0; i < 16; ++i) x[i] = row_units<Units>(rows[row + i], u, dim);
-      transpose(x);
-      for (std::int64_t i = 0; i < kLanes && u + i < units; ++i) {
-        Unit lanes[kLanes];
-        store_units(lanes, x[i]);
+      row_square<Units>(x, rows + row, u, dim);
+      LOCKSTEP_UNROLL
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        if (u + i == units) break;
+        const auto* lanes = (const char*)&x[i];
         __builtin_memcpy(low + (u + i) * kStrip, lanes, kStrip * sizeof(Unit));
-        __builtin_memcpy(high + (u + i) * kStrip, lanes + kStrip, kStrip * sizeof(Unit));
+        __builtin_memcpy(high + (u + i) * kStrip, lanes + kStrip * sizeof(Unit),
+                         kStrip * sizeof(Unit));
       }
     }
   }
@@ -155,10 +179,12 @@ void store_rows(T* const* rows, const float* values, std::int64_t lanes, std::in
                 const F32x16& factor, std::int64_t dim) {
   for (std::int64_t d = 0; d < dim; d += kLanes) {
     U32x16 x[16];
+    LOCKSTEP_UNROLL
     for (std::int64_t i = 0; i < kLanes; ++i) {
       x[i] = bits_of(load(values + (d + i) * lanes + lane) * factor + zero());
     }
     transpose(x);
+    LOCKSTEP_UNROLL
     for (int i = 0; i < 16; ++i) {
       T* row = rows[lane + i];
       if (row == nullptr) continue;

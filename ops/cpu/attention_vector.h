@@ -16,11 +16,11 @@ namespace lockstep::ops::LOCKSTEP_ISA {
 
 typedef std::uint32_t Unit;
 
-// Rows and vectors of a micro-kernel's accumulators: as many as the registers hold beside a row of
-// vectors and one splat.
+// Rows and vectors of a micro-kernel's accumulators: enough of them to hide the latency of a
+// multiply-add, and no more than the registers hold beside a row of vectors and one splat.
 #if defined(__AVX512F__)
 inline constexpr int kMicroRows = 8;
-inline constexpr int kMicroVectors = 3;
+inline constexpr int kMicroVectors = 2;
 #elif defined(__AVX2__)
 inline constexpr int kMicroRows = 4;
 inline constexpr int kMicroVectors = 1;
@@ -126,15 +126,42 @@ LOCKSTEP_INLINE void accumulate(F32x16 (&c)[R][V], const Unit* a, std::int64_t a
   }
 }
 
-// 2^x within 2 units in the last place for x <= 127; zero below -126 (AVX-512 goes on to
-// subnormals); exactly 1 for x = 0; NaN for NaN. A polynomial in the remainder from the nearest
-// integer; the coefficients minimise the largest relative error with the constant fixed to 1.
+template <int R, int V>
+LOCKSTEP_INLINE void clear(F32x16 (&c)[R][V]) {
+  LOCKSTEP_UNROLL
+  for (int r = 0; r < R; ++r) {
+    LOCKSTEP_UNROLL
+    for (int v = 0; v < V; ++v) c[r][v] = zero();
+  }
+}
+template <int R, int V>
+LOCKSTEP_INLINE void load_all(F32x16 (&c)[R][V], const float* p, std::int64_t row) {
+  LOCKSTEP_UNROLL
+  for (int r = 0; r < R; ++r) {
+    LOCKSTEP_UNROLL
+    for (int v = 0; v < V; ++v) c[r][v] = load(p + r * row + v * kLanes);
+  }
+}
+template <int R, int V>
+LOCKSTEP_INLINE void store_all(float* p, std::int64_t row, const F32x16 (&c)[R][V]) {
+  LOCKSTEP_UNROLL
+  for (int r = 0; r < R; ++r) {
+    LOCKSTEP_UNROLL
+    for (int v = 0; v < V; ++v) store(p + r * row + v * kLanes, c[r][v]);
+  }
+}
+
+// 2^x within 2 units in the last place for -126 <= x <= 127; zero below -126.5; exactly 1 for x =
+// 0; NaN for NaN. A polynomial in the remainder from the nearest integer n; the coefficients
+// minimise the largest relative error with the constant fixed to 1. (vscalefps would save an
+// instruction, but takes an assist of a hundred cycles where the result underflows, as it does for
+// masked keys.)
 LOCKSTEP_INLINE F32x16 exp2(const F32x16& x) {
-  const F32x16 clamped = max(splat(-150.0F), x);  // keeps NaN, its second operand
-  const F32x16 shift = splat(12582912.0F);        // 1.5 * 2^23: adding it rounds to an integer
+  const F32x16 clamped = max(splat(-127.0F), x);  // keeps NaN, its second operand
+  // 1.5 * 2^23 + 127: adding it rounds to an integer and leaves n + 127 in the low bits.
+  const F32x16 shift = splat(12583039.0F);
   const F32x16 shifted = clamped + shift;
-  const F32x16 n = shifted - shift;
-  const F32x16 r = clamped - n;
+  const F32x16 r = clamped - (shifted - shift);
   F32x16 p = splat(1.535336196e-04F);
   p = fma(p, r, splat(1.339887385e-03F));
   p = fma(p, r, splat(9.618436918e-03F));
@@ -142,12 +169,7 @@ LOCKSTEP_INLINE F32x16 exp2(const F32x16& x) {
   p = fma(p, r, splat(2.402264774e-01F));
   p = fma(p, r, splat(6.931471825e-01F));
   p = fma(p, r, splat(1.0F));
-#if defined(__AVX512F__)
-  return F32x16{{(NativeF32)_mm512_scalef_ps((__m512)p.part[0], (__m512)n.part[0])}};
-#else
-  const F32x16 power = from_bits(shift_left<23>(bits_of(shifted) + splat_bits(127)));
-  return select(less(clamped, splat(-126.0F)), zero(), p * power);
-#endif
+  return p * from_bits(shift_left<23>(bits_of(shifted)));  // n = -127 gives a factor of zero
 }
 
 }  // namespace lockstep::ops::LOCKSTEP_ISA
