@@ -8,6 +8,11 @@ namespace lockstep {
 
 FixedInstances::FixedInstances(FileSystem& fs, const DataIndex& index, const Vocabulary& vocabulary)
     : index_(index), vocabulary_(vocabulary), files_(fs, index) {
+  if (index.instances() == 0) {
+    fail(ErrorKind::kData, "data: ", index.files().size(), " files with ", index.tokens(),
+         " tokens hold no instance of ", sequence_length(),
+         " tokens; lower the sequence length or add data");
+  }
   for (const IndexFile& file : index.files()) {
     const auto known = std::find(labels_.begin(), labels_.end(), file.label);
     label_of_file_.push_back(static_cast<std::size_t>(known - labels_.begin()));

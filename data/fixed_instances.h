@@ -13,6 +13,7 @@ namespace lockstep {
 // `fs` and `index` must outlive it.
 class FixedInstances final : public InstanceSource {
  public:
+  // kData, naming the counts, when no file holds one whole instance.
   FixedInstances(FileSystem& fs, const DataIndex& index, const Vocabulary& vocabulary);
 
   [[nodiscard]] std::uint64_t instances() const override { return index_.instances(); }

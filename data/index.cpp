@@ -67,11 +67,6 @@ DataIndex::DataIndex(IndexSpec spec, std::vector<IndexFile> files)
     instances_ += file.instances;
     tokens_ += file.tokens;
   }
-  if (instances_ == 0) {
-    fail(ErrorKind::kData, "data index: ", files_.size(), " files with ", tokens_,
-         " tokens hold no instance of ", spec_.sequence_length,
-         " tokens; lower the sequence length or add data");
-  }
   fingerprint_ = fingerprint_of(spec_, files_);
 }
 

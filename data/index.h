@@ -43,7 +43,7 @@ enum class ContentDigest { kNo, kYes };
 class DataIndex {
  public:
   // Opens every file (size and header; every byte with kYes, files in parallel). kConfig when L is
-  // 0, kData when no file holds one whole instance, else as TokenFile.
+  // 0, else as TokenFile. May count no instance: who needs one refuses (FixedInstances).
   [[nodiscard]] static DataIndex build(FileSystem& fs, const IndexSpec& spec,
                                        std::span<const MixEntry> mix, ThreadPool& pool,
                                        ContentDigest digest = ContentDigest::kNo);

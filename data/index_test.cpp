@@ -46,9 +46,11 @@ TEST(DataIndex, UsesEveryTokenOfAFileThatDividesEvenly) {
   }
 }
 
-TEST(DataIndex, RefusesDataWithoutOneInstance) {
+TEST(FixedInstances, RefusesDataWithoutOneInstance) {
   SmallMix small({7, 3});
-  const auto text = error([&] { static_cast<void>(small.index(8)); });
+  const auto index = small.index(8);
+  const auto text =
+      error([&] { const FixedInstances source(FileSystem::real(), index, kSmallVocabulary); });
   EXPECT_NE(text.find("2 files with 10 tokens hold no instance of 8"), std::string::npos) << text;
 }
 
