@@ -7,7 +7,7 @@ namespace {
 
 // Elements of k summed in registers before they are added to the sums so far. One panel of B of
 // this depth stays in the second-level cache while the rows of A pass.
-constexpr std::int64_t depth_of(DType type) { return type == DType::kBF16 ? 1024 : 512; }
+constexpr std::int64_t depth_of(DType type) { return type == DType::kBF16 ? 1024 : 384; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
@@ -27,7 +27,7 @@ struct Blocks {
 // last.
 Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
   const bool packs = g.a_layout == Gemm::Layout::kTransposed;
-  Blocks b{packs ? 96 : 128, packs ? 768 : 384};
+  Blocks b{192, packs ? 768 : 384};
   b.cols = std::min(b.cols, round_up(g.n, kernels.panel));
   b.rows = std::min(b.rows, round_up(g.m, kernels.rows));
   const auto count = [&] { return ceil_div(g.m, b.rows) * ceil_div(g.n, b.cols); };
@@ -110,6 +110,9 @@ void multiply_block(const GemmKernels& kernels, const Gemm& g, const Blocks& b, 
       p.cols = std::min<std::int64_t>(kernels.panel, g.n - n);
       p.width = std::min<std::int64_t>(kernels.panel, round_up(g.b_cols - n, 16));
       p.b = at(g.b, n * b_depth + k0 * p.width, g.type);
+      p.next = n + kernels.panel < end
+                   ? at(g.b, (n + kernels.panel) * b_depth + k0 * p.width, g.type)
+                   : nullptr;
       p.partial = partial + (n - col);
       p.c = const_cast<char*>(at(g.c, row * g.c_stride + n, c_type));
       operand.multiply(p);

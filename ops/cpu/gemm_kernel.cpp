@@ -165,8 +165,18 @@ __attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::
   // Padding makes an odd k whole, but for rows of bf16, which nobody padded.
   constexpr bool kPadded = kPanels || sizeof(typename Step::A) == 4;
   if (half && kPadded) ++steps;
+  const auto panel_bytes = p.k * p.width * static_cast<std::int64_t>(sizeof(typename Step::B));
+  // The first tiles of a panel fetch the next one into the second-level cache, a line a step.
+  const char* ahead = static_cast<const char*>(p.next) + row / kRows * steps * 64;
+  std::int64_t ahead_step = 64;
+  if (p.next == nullptr || row / kRows * steps * 64 >= panel_bytes) {
+    ahead = reinterpret_cast<const char*>(b);
+    ahead_step = 0;
+  }
 #pragma GCC unroll 2
   for (std::int64_t s = 0; s < steps; ++s) {
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += ahead_step;
     pass<Step, kPanels, 0>(sums, a, p.a_stride, b);
     if constexpr (Step::kPasses == 2) pass<Step, kPanels, 1>(sums, a, p.a_stride, b);
     a += kStepA;
@@ -235,10 +245,15 @@ void pack_b_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
   }
 }
 
-// Rows k and k + 1 as pairs, the even element in the lower half.
+// Rows k and k + 1 as pairs, the even element in the lower half. What comes from bf16 is rounded.
+template <class From>
 LOCKSTEP_INLINE void store_pairs(bf16* out, const F32x16& even, const F32x16& odd) {
-  const U32x16 pairs =
-      shift_right<16>(bf16_bits(even)) | (bf16_bits(odd) & splat_bits(0xffff0000U));
+  U32x16 pairs;
+  if constexpr (sizeof(From) == 2) {
+    pairs = shift_right<16>(bits_of(even)) | bits_of(odd);
+  } else {
+    pairs = shift_right<16>(bf16_bits(even)) | (bf16_bits(odd) & splat_bits(0xffff0000U));
+  }
   __builtin_memcpy(static_cast<void*>(out), &pairs, sizeof(pairs));
 }
 
@@ -249,7 +264,7 @@ LOCKSTEP_INLINE void pack_b_pairs(bf16* out, const T* x, std::int64_t stride, st
     const T* row = x + i * stride;
     for (std::int64_t c = 0; c < cols; c += kLanes) {
       const F32x16 odd = i + 1 < k ? load_some(row + stride + c, cols - c) : zero();
-      store_pairs(out, load_some(row + c, cols - c), odd);
+      store_pairs<T>(out, load_some(row + c, cols - c), odd);
       out += 2 * kLanes;
     }
   }
@@ -302,40 +317,59 @@ void pack_bt_rounding(bf16* out, const float* x, std::int64_t stride, std::int64
   });
 }
 
-void pack_a_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
-                std::int64_t rows) {
-  for (std::int64_t r = 0; r < rows; r += kRows) {
-    const std::int64_t some = rows - r < kRows ? rows - r : kRows;
-    for (std::int64_t i = 0; i < k; ++i) {
-      for (std::int64_t j = 0; j < kRows; ++j) out[j] = j < some ? x[i * stride + r + j] : 0.0F;
-      out += kRows;
+// Panels of A, of words of 32 bits: f32, or pairs of bf16. Several panels come from one vector of a
+// row of x, and k goes in pieces so that a cache line of x, which holds the rows of many panels, is
+// still near when the others come. line(i, r, put): calls put(word, lanes) for what step i of k
+// makes of x[i, r:]; depth: words of one row of a panel.
+template <class Line>
+LOCKSTEP_INLINE void pack_a(std::uint32_t* out, std::int64_t k, std::int64_t step,
+                            std::int64_t rows, std::int64_t depth, const Line& line) {
+  constexpr std::int64_t kPiece = 32;
+  constexpr std::int64_t kPanels = kLanes / kRows;
+  for (std::int64_t begin = 0; begin < k; begin += kPiece) {
+    const std::int64_t end = k - begin < kPiece ? k : begin + kPiece;
+    for (std::int64_t r = 0; r < rows; r += kPanels * kRows) {
+      const std::int64_t panels = (rows - r + kRows - 1) / kRows;
+      for (std::int64_t i = begin; i < end; i += step) {
+        line(i, r, [&](std::int64_t word, const U32x16& words) {
+          std::uint32_t lanes[kLanes];
+          __builtin_memcpy(lanes, &words, sizeof(words));
+          std::uint32_t* to = out + r * depth + word * kRows;
+          for (std::int64_t p = 0; p < kPanels && p < panels; ++p) {
+            __builtin_memcpy(to + p * kRows * depth, lanes + p * kRows, kRows * sizeof(*lanes));
+          }
+        });
+      }
     }
   }
+}
+
+void pack_a_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                std::int64_t rows) {
+  pack_a(reinterpret_cast<std::uint32_t*>(out), k, 1, rows, k,
+         [&](std::int64_t i, std::int64_t r, const auto& put) {
+           put(i, bits_of(load_some(x + i * stride + r, rows - r)));
+         });
+}
+
+void pack_a_bf16(void* out, const bf16* x, std::int64_t stride, std::int64_t k, std::int64_t rows) {
+  constexpr bool kPairs = sizeof(StepBf16::A) == 2;
+  const std::int64_t even_k = (k + 1) / 2 * 2;
+  pack_a(static_cast<std::uint32_t*>(out), k, 2, rows, kPairs ? even_k / 2 : even_k,
+         [&](std::int64_t i, std::int64_t r, const auto& put) {
+           const bf16* at = x + i * stride + r;
+           const F32x16 even = load_some(at, rows - r);
+           const F32x16 odd = i + 1 < k ? load_some(at + stride, rows - r) : zero();
+           if constexpr (kPairs) {
+             put(i / 2, shift_right<16>(bits_of(even)) | bits_of(odd));
+           } else {
+             put(i, bits_of(even));
+             put(i + 1, bits_of(odd));
+           }
+         });
 }
 
 std::uint32_t bits_at(const bf16* x) { return x->bits; }
-
-void pack_a_bf16(void* out, const bf16* x, std::int64_t stride, std::int64_t k, std::int64_t rows) {
-  auto* line = static_cast<std::uint32_t*>(out);
-  constexpr bool kPairs = sizeof(StepBf16::A) == 2;
-  for (std::int64_t r = 0; r < rows; r += kRows) {
-    const std::int64_t some = rows - r < kRows ? rows - r : kRows;
-    for (std::int64_t i = 0; i < k; i += 2) {
-      for (std::int64_t j = 0; j < kRows; ++j) {
-        const bf16* at = x + i * stride + r + j;
-        const std::uint32_t even = j < some ? bits_at(at) : 0;
-        const std::uint32_t odd = j < some && i + 1 < k ? bits_at(at + stride) : 0;
-        if constexpr (kPairs) {
-          line[j] = even | (odd << 16U);
-        } else {
-          line[j] = even << 16U;
-          line[j + kRows] = odd << 16U;
-        }
-      }
-      line += kPairs ? kRows : 2 * kRows;
-    }
-  }
-}
 
 void widen_rows(float* out, std::int64_t out_stride, const bf16* x, std::int64_t stride,
                 std::int64_t rows, std::int64_t k) {

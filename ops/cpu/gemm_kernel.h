@@ -28,6 +28,7 @@ struct PanelProduct {
   const void* a = nullptr;
   std::int64_t a_stride = 0;  // elements from row to row ("rows") or from panel to panel ("panels")
   const void* b = nullptr;    // the panel at this block's first k
+  const void* next = nullptr;  // the panel that comes next, to fetch ahead, or null
   std::int64_t rows = 0;
   std::int64_t cols = 0;   // 1..width
   std::int64_t width = 0;  // of the panel of B
