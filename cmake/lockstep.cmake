@@ -27,7 +27,10 @@ function(lockstep_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main lockstep_flags)
   target_compile_definitions(${name} PRIVATE
     LOCKSTEP_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LOCKSTEP_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # One label for ctest to choose by: the executable's name, then those asked for.
+  list(JOIN ARG_LABELS " " more_labels)
+  string(STRIP "${name} ${more_labels}" label)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 600 LABELS "${ARG_LABELS}")
+    PROPERTIES TIMEOUT 600 LABELS "${label}")
 endfunction()
 include(GoogleTest)
