@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "ops/cpu/attention_kernels.h"
 
+#define LOCKSTEP_BY_ISA(isa, kernels) \
+  (*by_isa(isa, &portable::kernels, &avx2::kernels, &avx512::kernels, &avx512_bf16::kernels))
+
 namespace lockstep::ops {
 namespace {
 
@@ -99,24 +102,23 @@ int vectors_for(std::int64_t queries, std::int32_t window) {
   return queries <= 16 || window <= 256 ? 1 : 2;
 }
 
-}  // namespace
+void decode(CpuStream& stream, AttentionProblem& p, const AttentionDecodeKernels& kernels) {
+  Parts parts;
+  const std::int64_t segments_at = parts.add(segment_bytes(p));
+  const std::int64_t thread_bytes = ceil_div(kernels.scratch_bytes(p), 64) * 64;
+  const std::int64_t threads_at = parts.add(thread_bytes * stream.pool().threads());
+  auto* scratch = static_cast<char*>(stream.scratch(parts.bytes()));
+  summarise_segments(p, scratch + segments_at);
+  stream.pool().parallel_for(std::int64_t{p.batches} * p.kv_heads, [&](std::int64_t pair,
+                                                                       int thread) {
+    kernels.pair(p, static_cast<std::int32_t>(pair), scratch + threads_at + thread * thread_bytes);
+  });
+}
 
-void enqueue(CpuStream& stream, const AttentionForward& op) {
-  AttentionProblem p = problem_of(op.q, op.k, op.v, op.out, op.lse, op.segments);
-  p.first_query = narrow(op.first_query);
-  p.keys = narrow(op.first_query + op.q.dim(1));
-  p.window = window_of(op.window);
-  p.scale = op.scale;
-  const bool is_bf16 = op.q.dtype() == DType::kBF16;
-  const AttentionForwardKernels& kernels = *by_isa(
-      stream.isa(), is_bf16 ? &portable::attention_forward_bf16 : &portable::attention_forward_f32,
-      is_bf16 ? &avx2::attention_forward_bf16 : &avx2::attention_forward_f32,
-      is_bf16 ? &avx512::attention_forward_bf16 : &avx512::attention_forward_f32,
-      is_bf16 ? &avx512_bf16::attention_forward_bf16 : &avx512_bf16::attention_forward_f32);
-
+void forward(CpuStream& stream, AttentionProblem& p, const AttentionForwardKernels& kernels) {
   const std::int64_t share = p.heads / p.kv_heads;
   AttentionForwardWork work{};
-  // A few queries (decoding): the heads that share keys share a tile, and keys are read but once.
+  // Few queries: the heads that share keys share a tile, and keys are read but once.
   work.grouped = share * p.queries <= kAttentionMaxLanes;
   const std::int64_t rows = work.grouped ? share * p.queries : p.queries;
   work.vectors = work.grouped ? static_cast<int>(ceil_div(rows, 16)) : vectors_for(rows, p.window);
@@ -139,7 +141,7 @@ void enqueue(CpuStream& stream, const AttentionForward& op) {
     work.packed = scratch + packed_at;
     // Keys that no query sees are never read.
     const std::int64_t first =
-        std::max<std::int64_t>(0, op.first_query - p.window + 1) / kAttentionBlock;
+        std::max<std::int64_t>(0, std::int64_t{p.first_query} - p.window + 1) / kAttentionBlock;
     const std::int64_t count = blocks_of(p) - first;
     stream.pool().parallel_for(pairs * count, [&](std::int64_t i, int) {
       kernels.pack_block(p, work, static_cast<std::int32_t>(i / count),
@@ -153,8 +155,6 @@ void enqueue(CpuStream& stream, const AttentionForward& op) {
                  scratch + threads_at + thread * thread_bytes);
   });
 }
-
-namespace {
 
 std::int64_t chunks_of(const AttentionProblem& p) { return ceil_div(p.keys, kAttentionChunk); }
 
@@ -176,6 +176,25 @@ std::int64_t cut_chunks(const AttentionProblem& p, std::int64_t lanes, Attention
 
 }  // namespace
 
+void enqueue(CpuStream& stream, const AttentionForward& op) {
+  AttentionProblem p = problem_of(op.q, op.k, op.v, op.out, op.lse, op.segments);
+  p.first_query = narrow(op.first_query);
+  p.keys = narrow(op.first_query + op.q.dim(1));
+  p.window = window_of(op.window);
+  p.scale = op.scale;
+  const bool is_bf16 = op.q.dtype() == DType::kBF16;
+  const Isa isa = stream.isa();
+  if (p.heads / p.kv_heads * std::int64_t{p.queries} <= kAttentionDecodeRows) {
+    decode(stream, p,
+           is_bf16 ? LOCKSTEP_BY_ISA(isa, attention_decode_bf16)
+                   : LOCKSTEP_BY_ISA(isa, attention_decode_f32));
+  } else {
+    forward(stream, p,
+            is_bf16 ? LOCKSTEP_BY_ISA(isa, attention_forward_bf16)
+                    : LOCKSTEP_BY_ISA(isa, attention_forward_f32));
+  }
+}
+
 void enqueue(CpuStream& stream, const AttentionBackward& op) {
   AttentionProblem p = problem_of(op.q, op.k, op.v, op.out, op.lse, op.segments);
   p.dout = tensor_of(op.dout);
@@ -186,12 +205,9 @@ void enqueue(CpuStream& stream, const AttentionBackward& op) {
   p.window = window_of(op.window);
   p.scale = op.scale;
   const bool is_bf16 = op.q.dtype() == DType::kBF16;
-  const AttentionBackwardKernels& kernels = *by_isa(
-      stream.isa(),
-      is_bf16 ? &portable::attention_backward_bf16 : &portable::attention_backward_f32,
-      is_bf16 ? &avx2::attention_backward_bf16 : &avx2::attention_backward_f32,
-      is_bf16 ? &avx512::attention_backward_bf16 : &avx512::attention_backward_f32,
-      is_bf16 ? &avx512_bf16::attention_backward_bf16 : &avx512_bf16::attention_backward_f32);
+  const AttentionBackwardKernels& kernels =
+      is_bf16 ? LOCKSTEP_BY_ISA(stream.isa(), attention_backward_bf16)
+              : LOCKSTEP_BY_ISA(stream.isa(), attention_backward_f32);
 
   AttentionBackwardWork work{};
   work.vectors = vectors_for(p.queries, p.window);

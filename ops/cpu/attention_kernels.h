@@ -14,6 +14,8 @@ namespace lockstep::ops {
 
 inline constexpr int kAttentionBlock = 64;
 inline constexpr int kAttentionMaxLanes = 32;
+// Up to so many rows it is quicker to go row by row than to fill a tile of 16 lanes.
+inline constexpr int kAttentionDecodeRows = 8;
 // A constant, so that the gradient of a query is summed in the same order whatever the length.
 inline constexpr int kAttentionChunk = 512;
 // Query tiles whose packed rows a backward task keeps at hand.
@@ -78,6 +80,13 @@ struct AttentionForwardKernels {
                std::int32_t tile, char* scratch);
 };
 
+// For at most kAttentionDecodeRows queries of all heads that share a kv head.
+struct AttentionDecodeKernels {
+  std::int64_t (*scratch_bytes)(const AttentionProblem& p);  // of one thread
+  // All queries of pair b * G + g.
+  void (*pair)(const AttentionProblem& p, std::int32_t pair, char* scratch);
+};
+
 struct AttentionBackwardKernels {
   std::int64_t (*scratch_bytes)(const AttentionProblem& p, int vectors);  // of one thread
   // dk and dv of the chunk's keys, and the chunk's part of dq.
@@ -90,6 +99,8 @@ struct AttentionBackwardKernels {
 
 LOCKSTEP_FOR_EACH_ISA(extern const AttentionForwardKernels attention_forward_f32;
                       extern const AttentionForwardKernels attention_forward_bf16;
+                      extern const AttentionDecodeKernels attention_decode_f32;
+                      extern const AttentionDecodeKernels attention_decode_bf16;
                       extern const AttentionBackwardKernels attention_backward_f32;
                       extern const AttentionBackwardKernels attention_backward_bf16;)
 
