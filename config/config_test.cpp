@@ -188,6 +188,13 @@ TEST(Config, HostileNestingIsRefusedQuickly) {
       std::string(100, '.'));
 }
 
+// Inputs that break internal assertions of the TOML parser, found by mutation.
+TEST(Config, InputsThatTheParserGivesUpOnAreErrors) {
+  for (const char* text : {"a.\xff = 1", "[a.", "a = {b", "a = {,", "[a.=", "a.=1", "x = {a.=1}"}) {
+    EXPECT_HAS(error_of(text), "not valid TOML") << text;
+  }
+}
+
 TEST(Config, PrintedTomlReadsBackToTheSameConfig) {
   Outer c =
       read("rate = 0.00020712352850360292\nname = \"tab\\t \\u0001 \\u00e9\"\nranges = [[1, 2]]\n");

@@ -1,113 +1,25 @@
 #include "config/read.h"
 
-#include <toml++/toml.h>
-
 #include <fstream>
 #include <iterator>
-#include <map>
 
 #include "base/text.h"
+#include "config/toml_text.h"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kMaxRecipeBytes = std::size_t{1} << 20U;
-constexpr int kMaxKeyParts = 64;
 constexpr const char* kCommandLine = "command line";
 
-// One value of the text or the command line. `value` is nothing for an empty table and for "key=".
-struct Setting {
-  Value value;
-  std::string origin;
-  std::string raw;  // an override's text as it was given
-  bool is_table = false;
-};
-using Settings = std::map<std::string, Setting, std::less<>>;
-
-// The parser and the destructor of what it builds recurse once per part of a dotted key, so a
-// hostile key of a million parts would overflow the stack: refused before parsing.
-void check_key_depth(std::string_view text, std::string_view file) {
-  int line = 1;
-  int dots = 0;
-  std::string_view quote;  // what ends the string we are in
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n') ++line;
-    if (!quote.empty()) {
-      if (c == '\\' && quote.front() == '"') {
-        ++i;
-      } else if (text.substr(i).starts_with(quote)) {
-        i += quote.size() - 1;
-        quote = {};
-      } else if (c == '\n' && quote.size() == 1) {
-        quote = {};
-      }
-    } else if (c == '"' || c == '\'') {
-      const std::string_view three = text.substr(i, 3);
-      quote = three == "\"\"\"" || three == "'''" ? three : text.substr(i, 1);
-      i += quote.size() - 1;
-    } else if (c == '#') {
-      i = std::min(text.find('\n', i), text.size()) - 1;
-    } else if (c == '.' && ++dots > kMaxKeyParts) {
-      fail(ErrorKind::kConfig, file, ":", line, ": a key with more than ", kMaxKeyParts,
-           " parts; no recipe has such a key");
-    } else if (c == ',' || c == '=' || c == '\n' || c == '{' || c == '[') {
-      dots = 0;
-    }
-  }
-}
-
-toml::table parse(std::string_view text, std::string_view file) {
-  check_key_depth(text, file);
-  try {
-    return toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    fail(ErrorKind::kConfig, file, ":", error.source().begin.line, ":", error.source().begin.column,
-         ": not valid TOML: ", printable(error.description()));
-  }
-}
-
-Value to_value(const toml::node& node, const std::string& key, const std::string& origin) {
-  if (const auto* flag = node.as_boolean()) return {flag->get()};
-  if (const auto* integer = node.as_integer()) return {integer->get()};
-  if (const auto* real = node.as_floating_point()) return {real->get()};
-  if (const auto* text = node.as_string()) return {text->get()};
-  if (const auto* array = node.as_array()) {
-    std::vector<Value> items;
-    for (const toml::node& each : *array) items.push_back(to_value(each, key, origin));
-    return {std::move(items)};
-  }
-  fail(ErrorKind::kConfig, origin, ": ", printable(key),
-       node.is_table() ? ": a table where a value belongs"
-                       : ": dates and times have no place here; write a string");
-}
-
-void flatten(const toml::table& table, const std::string& prefix, std::string_view file,
-             Settings& settings) {
-  for (const auto& [name, node] : table) {
-    const std::string path =
-        prefix.empty() ? std::string(name.str()) : concat(prefix, ".", name.str());
-    const std::string origin = concat(file, ":", name.source().begin.line);
-    if (const auto* inner = node.as_table()) {
-      settings[path] = {.value = {}, .origin = origin, .raw = {}, .is_table = true};
-      flatten(*inner, path, file, settings);
-    } else {
-      settings[path] = {.value = to_value(node, path, origin), .origin = origin, .raw = {}};
-    }
-  }
-}
-
 // The value of an override: TOML when the text is one TOML value, else the text itself.
-Value override_value(const std::string& key, const std::string& text) {
+Value override_value(const std::string& text) {
   if (text.empty()) return {};
   if (text.find('\n') == std::string::npos && text.find('#') == std::string::npos) {
     try {
-      const toml::table table = parse("value = " + text, "");
-      const toml::node* node = table.get("value");
-      if (table.size() == 1 && node != nullptr && !node->is_date() && !node->is_time() &&
-          !node->is_date_time()) {
-        return to_value(*node, key, kCommandLine);
-      }
+      const Settings settings = parse_settings("value = " + text, kCommandLine);
+      const auto value = settings.find("value");
+      if (settings.size() == 1 && !value->second.is_table) return value->second.value;
     } catch (const Error&) {
       // Not a TOML value: a bare word.
     }
@@ -129,7 +41,7 @@ void add_override(const std::string& text, const FieldList& list, Settings& sett
     fail(ErrorKind::kConfig, "command line: ", printable(key),
          " is given twice: ", printable(found->second.raw), " and ", printable(raw), "; keep one");
   }
-  settings[key] = {.value = override_value(key, raw), .origin = kCommandLine, .raw = raw};
+  settings[key] = {.value = override_value(raw), .origin = kCommandLine, .raw = raw};
 }
 
 [[noreturn]] void fail_unknown(const FieldList& list, const std::string& path,
@@ -201,8 +113,7 @@ void read_into(FieldList& list, std::string_view toml, std::string_view path,
     fail(ErrorKind::kInput, file, ": ", toml.size(), " bytes; a recipe has at most ",
          kMaxRecipeBytes);
   }
-  Settings settings;
-  flatten(parse(toml, file), "", file, settings);
+  Settings settings = parse_settings(toml, file);
   for (const std::string& each : overrides) add_override(each, list, settings);
   check_known(list, settings);
   for (Field& field : list.fields) {
