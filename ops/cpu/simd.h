@@ -11,13 +11,11 @@
 // lanes have one tree. fma() rounds once where the hardware can and twice in `portable`, so a
 // kernel that promises equal bits does not use it.
 
+#include <immintrin.h>
+
 #include <cstdint>
 
 #include "base/dtype.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 #define LOCKSTEP_INLINE inline __attribute__((always_inline))
 #define LOCKSTEP_LAMBDA __attribute__((always_inline))  // between a lambda's parameters and body
@@ -133,10 +131,8 @@ LOCKSTEP_INLINE F32x16 max(const F32x16& a, const F32x16& b) {
     return (NativeF32)_mm512_max_ps(a.part[i], b.part[i]);
 #elif defined(__AVX2__)
     return (NativeF32)_mm256_max_ps(a.part[i], b.part[i]);
-#elif defined(__SSE2__)
-    return (NativeF32)_mm_max_ps(a.part[i], b.part[i]);
 #else
-    return a.part[i] > b.part[i] ? a.part[i] : b.part[i];
+    return (NativeF32)_mm_max_ps(a.part[i], b.part[i]);
 #endif
   });
 }
@@ -146,10 +142,8 @@ LOCKSTEP_INLINE F32x16 min(const F32x16& a, const F32x16& b) {
     return (NativeF32)_mm512_min_ps(a.part[i], b.part[i]);
 #elif defined(__AVX2__)
     return (NativeF32)_mm256_min_ps(a.part[i], b.part[i]);
-#elif defined(__SSE2__)
-    return (NativeF32)_mm_min_ps(a.part[i], b.part[i]);
 #else
-    return a.part[i] < b.part[i] ? a.part[i] : b.part[i];
+    return (NativeF32)_mm_min_ps(a.part[i], b.part[i]);
 #endif
   });
 }
@@ -160,12 +154,8 @@ LOCKSTEP_INLINE F32x16 sqrt(const F32x16& x) {
     return (NativeF32)_mm512_sqrt_ps(x.part[i]);
 #elif defined(__AVX2__)
     return (NativeF32)_mm256_sqrt_ps(x.part[i]);
-#elif defined(__SSE2__)
-    return (NativeF32)_mm_sqrt_ps(x.part[i]);
 #else
-    NativeF32 y;
-    for (int lane = 0; lane < kNative; ++lane) y[lane] = __builtin_sqrtf(x.part[i][lane]);
-    return y;
+    return (NativeF32)_mm_sqrt_ps(x.part[i]);
 #endif
   });
 }
@@ -185,12 +175,18 @@ LOCKSTEP_INLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
 
 // ---- memory; no alignment is asked for ----
 
+typedef NativeF32 UnalignedF32 __attribute__((aligned(4), may_alias));
+
 LOCKSTEP_INLINE F32x16 load(const float* p) {
-  F32x16 x;
-  __builtin_memcpy(&x, p, sizeof(x));
-  return x;
+  return for_parts<F32x16>(
+      [&](int i) LOCKSTEP_LAMBDA { return (NativeF32) * (const UnalignedF32*)(p + i * kNative); });
 }
-LOCKSTEP_INLINE void store(float* p, const F32x16& x) { __builtin_memcpy(p, &x, sizeof(x)); }
+LOCKSTEP_INLINE void store(float* p, const F32x16& x) {
+  *(UnalignedF32*)p = x.part[0];
+  if constexpr (kParts > 1) *(UnalignedF32*)(p + kNative) = x.part[1];
+  if constexpr (kParts > 2) *(UnalignedF32*)(p + 2 * kNative) = x.part[2];
+  if constexpr (kParts > 2) *(UnalignedF32*)(p + 3 * kNative) = x.part[3];
+}
 
 LOCKSTEP_INLINE F32x16 load(const bf16* p) {
 #if defined(__AVX512F__)
@@ -221,7 +217,14 @@ LOCKSTEP_INLINE U32x16 bf16_bits(const F32x16& x) {
   const U32x16 bits = bits_of(x);
   const U32x16 odd = shift_right<16>(bits) & splat_bits(1);
   const U32x16 rounded = bits + splat_bits(0x7fffU) + odd;
-  return select(not_equal(x, x), bits | splat_bits(0x400000U), rounded);
+  const U32x16 quiet = splat_bits(0x400000U);
+#if defined(__AVX512F__)
+  const __mmask16 nan = _mm512_cmp_ps_mask(x.part[0], x.part[0], _CMP_UNORD_Q);
+  return U32x16{{(NativeU32)_mm512_mask_or_epi32((__m512i)rounded.part[0], nan,
+                                                 (__m512i)bits.part[0], (__m512i)quiet.part[0])}};
+#else
+  return select(not_equal(x, x), bits | quiet, rounded);
+#endif
 }
 // x rounded to bf16, as a float.
 LOCKSTEP_INLINE F32x16 round_bf16(const F32x16& x) {
@@ -297,24 +300,38 @@ LOCKSTEP_INLINE void for_lanes(std::int64_t n, const F& f) {
 
 LOCKSTEP_INLINE float first_lane(const F32x16& x) { return x.part[0][0]; }
 
+struct Plus {
+  template <class V>
+  LOCKSTEP_INLINE V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+struct Larger {
+  LOCKSTEP_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_max_ps(a, b); }
+#if defined(__AVX2__)
+  LOCKSTEP_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_max_ps(a, b); }
+#endif
+};
+
 // Lane i with lane i + 8, then i + 4, i + 2, i + 1.
-LOCKSTEP_INLINE float hsum(const F32x16& x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  for (int half = 8; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+template <class F>
+LOCKSTEP_INLINE float fold(const F32x16& x, const F& f) {
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  const __m256 eight = f(_mm512_castps512_ps256(x.part[0]), _mm512_extractf32x8_ps(x.part[0], 1));
+#else
+  const __m256 eight = f((__m256)x.part[0], (__m256)x.part[1]);
+#endif
+  const __m128 four = f(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+#else
+  const __m128 four =
+      f(f((__m128)x.part[0], (__m128)x.part[2]), f((__m128)x.part[1], (__m128)x.part[3]));
+#endif
+  const __m128 two = f(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(f(two, _mm_shuffle_ps(two, two, 1)));
 }
-LOCKSTEP_INLINE float hmax(const F32x16& x) {
-  float lanes[kLanes];
-  store(lanes, x);
-  for (int half = 8; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i)
-      lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-  }
-  return lanes[0];
-}
+LOCKSTEP_INLINE float hsum(const F32x16& x) { return fold(x, Plus{}); }
+LOCKSTEP_INLINE float hmax(const F32x16& x) { return fold(x, Larger{}); }
 
 // The sum of term(i, lanes) over n elements: four running sums of 16 lanes, block after block in
 // turn, (0 + 1) + (2 + 3), then hsum. The order is a function of n alone.
@@ -336,21 +353,36 @@ LOCKSTEP_INLINE float sum_lanes(std::int64_t n, const F& term) {
 // ---- double precision sums ----
 
 LOCKSTEP_INLINE F64x16 widen(const F32x16& x) {
-  typedef float Piece __attribute__((vector_size(kNative * 2)));
+#if defined(__AVX512F__)
+  return {{(NativeF64)_mm512_cvtps_pd(_mm512_castps512_ps256(x.part[0])),
+           (NativeF64)_mm512_cvtps_pd(_mm512_extractf32x8_ps(x.part[0], 1))}};
+#elif defined(__AVX2__)
   return for_parts<F64x16>([&](int i) LOCKSTEP_LAMBDA {
-    Piece piece;
-    __builtin_memcpy(&piece, (const char*)&x + static_cast<std::size_t>(i) * sizeof(piece),
-                     sizeof(piece));
-    return __builtin_convertvector(piece, NativeF64);
+    const __m256 part = x.part[i / 2];
+    return (NativeF64)_mm256_cvtps_pd(i % 2 == 0 ? _mm256_castps256_ps128(part)
+                                                 : _mm256_extractf128_ps(part, 1));
   });
+#else
+  return for_parts<F64x16>([&](int i) LOCKSTEP_LAMBDA {
+    const __m128 part = x.part[i / 2];
+    return (NativeF64)_mm_cvtps_pd(i % 2 == 0 ? part : _mm_movehl_ps(part, part));
+  });
+#endif
 }
 LOCKSTEP_INLINE double hsum(const F64x16& x) {
-  double lanes[kLanes];
-  __builtin_memcpy(lanes, &x, sizeof(x));
-  for (int half = 8; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  const __m512d eight = x.part[0] + x.part[1];
+  const __m256d four = _mm512_castpd512_pd256(eight) + _mm512_extractf64x4_pd(eight, 1);
+#else
+  const __m256d four = (x.part[0] + x.part[2]) + (x.part[1] + x.part[3]);
+#endif
+  const __m128d two = _mm256_castpd256_pd128(four) + _mm256_extractf128_pd(four, 1);
+#else
+  const __m128d two = ((x.part[0] + x.part[4]) + (x.part[2] + x.part[6])) +
+                      ((x.part[1] + x.part[5]) + (x.part[3] + x.part[7]));
+#endif
+  return two[0] + two[1];
 }
 
 // ---- functions ----
