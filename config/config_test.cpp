@@ -190,8 +190,10 @@ TEST(Config, HostileNestingIsRefusedQuickly) {
 
 // Inputs that break internal assertions of the TOML parser, found by mutation.
 TEST(Config, InputsThatTheParserGivesUpOnAreErrors) {
-  for (const char* text : {"a.\xff = 1", "[a.", "a = {b", "a = {,", "[a.=", "a.=1", "x = {a.=1}"}) {
-    EXPECT_HAS(error_of(text), "not valid TOML") << text;
+  for (const char* text : {"[[,\x01"
+                           "a = 1",
+                           "a = [\xe2\x80\xa8"}) {
+    EXPECT_HAS(error_of(text), "the parser gave up") << text;
   }
 }
 
