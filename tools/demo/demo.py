@@ -247,6 +247,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--fresh", action="store_true", help="use nothing of an earlier run")
     parser.add_argument("--work", type=Path, default=ROOT / "work")
     options = parser.parse_args()
     begin = time.monotonic()
@@ -261,6 +262,8 @@ def main():
     for domain, path in texts.items():
         print(f"  {domain:16} {shown(path)}, {path.stat().st_size / 1e6:.1f} MB")
     demo = Demo(options.binary.resolve(), options.work / name, QUICK if options.quick else FULL)
+    if options.fresh:
+        shutil.rmtree(demo.directory, ignore_errors=True)
     demo.directory.mkdir(parents=True, exist_ok=True)
     try:
         demo.make_tokens(texts)
