@@ -140,6 +140,13 @@ TEST(MalformedTokenizer, ChecksAddedTokens) {
   expect_refused([](Json& j) { j["added_tokens"] = "x"; }, "added_tokens", "array");
 }
 
+TEST(MalformedTokenizer, RefusesToExpandAFloodOfValues) {
+  std::string flood = "[[]";
+  while (flood.size() < 30'000'000) flood += ",[],[],[],[],[],[],[],[]";
+  EXPECT_NE(refusal(flood + "]").find("JSON values"), std::string::npos);
+  EXPECT_NE(refusal(std::string(1'000'000, '[')), "");
+}
+
 TEST(MalformedTokenizer, SurvivesEveryCutAndEverySpoiledByte) {
   SmallTokenizer small;
   small.Merge("a", "b").Add("<x>", {"special"});

@@ -34,6 +34,8 @@ class WorkspacePool {
     return workspace;
   }
   void give_back(std::unique_ptr<Workspace> workspace) {
+    constexpr std::size_t kKeptTokens = 1U << 20U;  // one huge piece must not hold memory for ever
+    if (workspace->scratch.tokens.capacity() > kKeptTokens) workspace->scratch = {};
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(workspace));
   }

@@ -37,7 +37,8 @@ class Tokenizer {
   // Appends the ids of the text; nothing is put before or behind (see template_prefix). Text that
   // is not well-formed UTF-8 is refused with the byte offset (kInput): repair_utf8() of
   // tokenizer/unicode.h first, to have U+FFFD instead. Throws kInput, too, when the file's own
-  // pattern gives up on the text, or when the vocabulary lacks a byte of it.
+  // pattern gives up on the text, or when the vocabulary lacks a byte of it; `ids` may then hold a
+  // part.
   void encode(std::string_view text, Special special, std::vector<std::uint32_t>& ids) const;
   [[nodiscard]] std::vector<std::uint32_t> encode(std::string_view text, Special special) const;
 

@@ -96,6 +96,23 @@ class TemplateReader {
   bool read_one_ = false;
 };
 
+// A value takes many times the memory of its text, so their number is bounded before they are made.
+// The largest vocabularies in use have some two million.
+void check_size(std::string_view json, std::string_view name) {
+  constexpr std::size_t kMaxValues = 8'000'000;
+  std::size_t values = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') in_string = !in_string;
+    if (c == '\\' && in_string) ++i;
+    if (!in_string && (c == ',' || c == '[' || c == '{')) ++values;
+  }
+  if (values > kMaxValues) {
+    fail(ErrorKind::kInput, name, ": more than ", kMaxValues, " JSON values; this is no tokenizer");
+  }
+}
+
 // The document without the parts that the fingerprint takes in another form.
 std::string settings_of(const Json& root) {
   Json settings = Json::object();
@@ -111,6 +128,7 @@ std::string settings_of(const Json& root) {
 }  // namespace
 
 TokenizerFile parse_tokenizer_file(std::string_view json, std::string_view name) {
+  check_size(json, name);
   const Json document = parse_json(json, name);
   const JsonField root(document, concat(name, ": "));
   root.allow_keys({"version", "truncation", "padding", "added_tokens", "normalizer",

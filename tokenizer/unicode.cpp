@@ -3,10 +3,9 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <cstring>
 #include <iterator>
-#include <memory>
 #include <vector>
 
 #include "base/error.h"
@@ -88,6 +87,40 @@ Sequence read_sequence(std::string_view text) {
     high = 0xbf;
   }
   return {length, 0};
+}
+
+constexpr auto kNfcOptions = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+
+std::vector<utf8proc_int32_t> decompose(std::string_view text) {
+  constexpr utf8proc_ssize_t kMost = 16;  // a canonical decomposition has at most 4 code points
+  std::array<utf8proc_int32_t, kMost> parts{};
+  std::vector<utf8proc_int32_t> codes;
+  codes.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [code, bytes] = code_point_at(text, at);
+    at += bytes;
+    const utf8proc_ssize_t count = utf8proc_decompose_char(
+        static_cast<utf8proc_int32_t>(code), parts.data(), kMost, kNfcOptions, nullptr);
+    LOCKSTEP_CHECK(count >= 0 && count <= kMost, "code point ", static_cast<std::uint32_t>(code));
+    codes.insert(codes.end(), parts.begin(), parts.begin() + count);
+  }
+  return codes;
+}
+
+// The canonical order of each run of marks. The library's own takes quadratic time for long runs.
+void sort_marks(std::vector<utf8proc_int32_t>& codes) {
+  const auto order = [](utf8proc_int32_t code) {
+    return utf8proc_get_property(code)->combining_class;
+  };
+  for (auto begin = codes.begin(); begin != codes.end();) {
+    if (order(*begin) == 0) {
+      ++begin;
+      continue;
+    }
+    const auto end = std::find_if(begin, codes.end(), [&](auto code) { return order(code) == 0; });
+    std::stable_sort(begin, end, [&](auto a, auto b) { return order(a) < order(b); });
+    begin = end;
+  }
 }
 
 std::size_t ascii_prefix(std::string_view text) {
@@ -190,18 +223,19 @@ std::string repair_utf8(std::string_view text) {
 }
 
 std::string to_nfc(std::string_view text) {
-  if (ascii_prefix(text) == text.size()) return std::string(text);
-  utf8proc_uint8_t* mapped = nullptr;
-  const utf8proc_ssize_t length =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                   static_cast<utf8proc_ssize_t>(text.size()), &mapped,
-                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(mapped, &std::free);
-  if (length < 0) {
-    fail(ErrorKind::kInput, "NFC normalization of ", text.size(),
-         " bytes: ", utf8proc_errmsg(length));
-  }
-  return {reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(length)};
+  // Nothing below U+0300 changes, and no byte below 0xcc starts more.
+  const auto is_low = [](char c) { return static_cast<unsigned char>(c) < 0xcc; };
+  if (std::all_of(text.begin(), text.end(), is_low)) return std::string(text);
+  std::vector<utf8proc_int32_t> codes = decompose(text);
+  sort_marks(codes);
+  const utf8proc_ssize_t count = utf8proc_normalize_utf32(
+      codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), kNfcOptions);
+  LOCKSTEP_CHECK(count >= 0, utf8proc_errmsg(count));
+  std::string out;
+  out.reserve(text.size());
+  codes.resize(static_cast<std::size_t>(count));
+  for (const utf8proc_int32_t code : codes) append_utf8(out, static_cast<char32_t>(code));
+  return out;
 }
 
 }  // namespace lockstep

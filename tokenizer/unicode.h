@@ -61,8 +61,7 @@ void append_utf8(std::string& out, char32_t code);
 // standard, section 3.9, as browsers, Python and Rust do it).
 [[nodiscard]] std::string repair_utf8(std::string_view text);
 
-// Normalization form C of well-formed text, by utf8proc's tables. Throws kInput when the library
-// cannot (out of memory).
+// Normalization form C of well-formed text, by the tables of utf8proc.
 [[nodiscard]] std::string to_nfc(std::string_view text);
 
 }  // namespace lockstep

@@ -58,6 +58,16 @@ TEST(Unicode, ComposesToNfc) {
   EXPECT_EQ(to_nfc("e\u0301 A\u030a \u1100\u1161"), "\u00e9 \u00c5 \uac00");
   EXPECT_EQ(to_nfc(std::string_view("a\0e\u0301", 5)), std::string_view("a\0\u00e9", 4));
   EXPECT_EQ(to_nfc(""), "");
+  EXPECT_EQ(to_nfc("a\u0301\u0323"), "\u1ea1\u0301");  // the mark below comes first
+}
+
+TEST(Unicode, ComposesLongRunsOfMarksInNearlyLinearTime) {
+  std::string text = "a";
+  std::string sorted = "a";
+  for (int i = 0; i < 100'000; ++i) text += "\u0315\u0316";
+  for (int i = 0; i < 100'000; ++i) sorted += "\u0316";
+  for (int i = 0; i < 100'000; ++i) sorted += "\u0315";
+  EXPECT_TRUE(to_nfc(text) == sorted);
 }
 
 TEST(Unicode, WritesWhatItReads) {
