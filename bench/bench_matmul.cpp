@@ -192,7 +192,16 @@ void bench_head(CpuStream& stream, DType dtype, const Shape& s) {
   const View dh = memory.take(DType::kF32, {s.rows, s.in});
   const View dw = memory.take(DType::kF32, {s.out, s.in});
   const ops::HeadLossForward forward{ce, lse, {}, h, &w, targets, s.out};
-  const ops::HeadLossBackward both{ce, lse, dh, dw, h, &w, targets, s.out, 1e-5F, 1e-3F};
+  const ops::HeadLossBackward both{.token_ce = ce,
+                                   .token_lse = lse,
+                                   .dh = dh,
+                                   .dw = dw,
+                                   .h = h,
+                                   .w = &w,
+                                   .targets = targets,
+                                   .vocab = s.out,
+                                   .z_coefficient = 1e-5F,
+                                   .scale = 1e-3F};
   std::vector<Candidate> candidates;
   candidates.push_back(
       {"head_forward", forward.flops(), [&] { ops::run(stream, forward); }, {}, {}});

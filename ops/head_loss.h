@@ -28,7 +28,11 @@ struct HeadLossForward {
 
 // Forward and gradients of  scale * (sum ce + z_coefficient * sum z)  in one pass:
 // dlogit[v] = scale * ((1 + 2 z_coefficient lse) softmax[v] - [v == y]), rounded to the weight's
-// dtype for the products. The order of all sums is a function of the shapes alone.
+// dtype for the products (in bf16 mode from exponentials kept with 10 bits between the pass that
+// sums them and the pass that knows the sum). Three products, none repeated; scratch memory holds
+// the exponentials of as many rows at a time as kept_bytes allow (at least 64). The order of all
+// sums is a function of the shapes and kept_bytes alone. Rows vocab to V of dw are zero; rows
+// without a target add nothing.
 struct HeadLossBackward {
   static constexpr const char* kName = "head_loss";
   View token_ce;          // out (N) f32
@@ -41,6 +45,7 @@ struct HeadLossBackward {
   std::int64_t vocab = 0;
   float z_coefficient = 0;
   float scale = 1;
+  std::int64_t kept_bytes = std::int64_t{256} << 20;
   void check() const;
   [[nodiscard]] double flops() const;
   [[nodiscard]] double bytes() const;

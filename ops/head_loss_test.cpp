@@ -86,7 +86,16 @@ struct Problem {
     return {ce, lse, argmax, h, &w, target_view, vocab};
   }
   [[nodiscard]] HeadLossBackward backward(float z, float scale) const {
-    return {ce, lse, dh, dw, h, &w, target_view, vocab, z, scale};
+    return {.token_ce = ce,
+            .token_lse = lse,
+            .dh = dh,
+            .dw = dw,
+            .h = h,
+            .w = &w,
+            .targets = target_view,
+            .vocab = vocab,
+            .z_coefficient = z,
+            .scale = scale};
   }
 
   std::vector<float> h_values, w_values;
@@ -273,6 +282,26 @@ TEST(HeadLoss, BitsDoNotDependOnThreads) {
         EXPECT_EQ(got, want);
       }
     }
+  }
+}
+
+// With memory for 64 rows only, 150 rows go in three parts: what belongs to a row keeps its bits;
+// dw is summed in parts, whose rounding differs by an fp32 unit of the partial sums.
+TEST(HeadLoss, GoesInPartsWhenMemoryIsShort) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    CpuStream stream(2);
+    const Problem whole(stream, dtype, 150, 900, 33, 890);
+    const Problem parts(stream, dtype, 150, 900, 33, 890);
+    run(stream, whole.backward(1e-4F, 1));
+    auto op = parts.backward(1e-4F, 1);
+    op.kept_bytes = 1;
+    run(stream, op);
+    EXPECT_EQ(values(parts.ce), values(whole.ce));
+    EXPECT_EQ(values(parts.lse), values(whole.lse));
+    EXPECT_EQ(values(parts.dh), values(whole.dh));
+    const auto dw = values(whole.dw);
+    // 150 roundings of sums below 2 * (hits of one target + 150 / 890 of mass) < 16
+    expect_near(parts.dw, {dw.begin(), dw.end()}, 150 * std::ldexp(16.0, -24), "dw");
   }
 }
 

@@ -10,7 +10,8 @@ enum class Accumulate { kOverwrite, kAdd };
 
 // Products of token rows with a linear weight w (O, I). Operands have the weight's dtype; products
 // are accumulated in fp32 in an order that is a function of the shapes (O, I) alone: a row's bits
-// depend neither on N nor on the number of threads.
+// depend neither on N nor on the number of threads. bf16 products on avx512_bf16 use vdpbf16ps,
+// which takes subnormal operands as zero and flushes subnormal sums to zero.
 
 // y[n,o] = sum_i x[n,i] w[o,i]
 struct MatmulForward {
@@ -36,7 +37,7 @@ struct MatmulBackwardInput {
 };
 
 // dw[o,i] (=|+=) sum_n dy[n,o] x[n,i]; the sum over n runs in an order that is a function of N
-// alone; with kAdd dw gets fl(dw + sum).
+// alone; with kAdd dw gets fl(dw + sum), the sum finished before.
 struct MatmulBackwardWeight {
   static constexpr const char* kName = "matmul_backward_weight";
   View dw;  // out (O, I) f32

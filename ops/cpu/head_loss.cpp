@@ -15,8 +15,6 @@ namespace {
 // product that makes it and the passes over it. Columns are whole panels on every instruction set.
 constexpr std::int64_t kTileRows = 64;
 constexpr std::int64_t kTileCols = 768;
-// Rows whose exponentials are kept at a time: what fits in this much memory.
-constexpr std::int64_t kChunkBytes = std::int64_t{256} << 20;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
@@ -249,9 +247,9 @@ Gemm weight_gradient(const Head& head, const Passed& p, const void* h_panels, fl
   return g;
 }
 
-// Rows of one chunk: equal parts, a function of the shapes alone.
-std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes) {
-  const std::int64_t most = std::max(kTileRows, kChunkBytes / row_bytes / kTileRows * kTileRows);
+// Rows whose exponentials are kept at a time: equal parts of whole tiles.
+std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t kept_bytes) {
+  const std::int64_t most = std::max(kTileRows, kept_bytes / row_bytes / kTileRows * kTileRows);
   return std::min(rows, round_up(ceil_div(rows, ceil_div(rows, most)), kTileRows));
 }
 
@@ -325,7 +323,7 @@ void enqueue(CpuStream& stream, const HeadLossBackward& op) {
   const std::int64_t rows = op.h.dim(0);
   const std::int64_t in = op.w->in();
   const auto element = static_cast<std::int64_t>(size_of(op.w->dtype()));
-  const std::int64_t chunk = chunk_rows(rows, op.vocab * element);
+  const std::int64_t chunk = chunk_rows(rows, op.vocab * element, op.kept_bytes);
   auto* dw = op.dw.data<float>();
   for (std::int64_t first = 0; first < rows; first += chunk) {
     const Head head =
