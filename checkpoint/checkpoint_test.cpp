@@ -268,6 +268,7 @@ TEST(Retention, KeepsTheLastTheMilestonesAndTheOneInUse) {
   using Steps = std::vector<std::int64_t>;
   EXPECT_EQ(removable_checkpoints(steps, {2, 300}, -1), (Steps{100, 200, 400}));
   EXPECT_EQ(removable_checkpoints(steps, {1, 0}, 200), (Steps{100, 300, 400, 500}));
+  EXPECT_EQ(removable_checkpoints(steps, {1, 0, {100, 400}}, -1), (Steps{200, 300, 500}));
   EXPECT_EQ(removable_checkpoints(steps, {0, 0}, -1), Steps{});
   EXPECT_EQ(removable_checkpoints({}, {1, 0}, -1), Steps{});
 }

@@ -26,7 +26,9 @@ std::vector<std::int64_t> removable_checkpoints(std::vector<std::int64_t> steps,
   for (std::int64_t i = 0; i < count - retention.keep_last; ++i) {
     const std::int64_t step = steps[static_cast<std::size_t>(i)];
     const bool kept_every = retention.keep_every > 0 && step % retention.keep_every == 0;
-    if (!kept_every && step != in_use) removable.push_back(step);
+    const auto& named = retention.keep_steps;
+    const bool kept_by_name = std::find(named.begin(), named.end(), step) != named.end();
+    if (!kept_every && !kept_by_name && step != in_use) removable.push_back(step);
   }
   return removable;
 }

@@ -11,6 +11,7 @@ namespace lockstep {
 struct Retention {
   std::int64_t keep_last = 0;   // the newest n; 0 keeps all
   std::int64_t keep_every = 0;  // and every step that is a multiple of it; 0: none for that reason
+  std::vector<std::int64_t> keep_steps = {};  // and these
 };
 
 // Which of the steps may go: those that neither rule keeps, never the newest and never `in_use`

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <new>
 
+#include "base/text.h"
 #include "cli/command.h"
 
 namespace lockstep::cli {
@@ -38,6 +39,19 @@ void add_commands(CLI::App& app, Context& context) {
   add_bench_command(app, context);
 }
 
+// CLI11 says of a mistyped command only that one is required.
+void check_command(const CLI::App& app, const std::string& word) {
+  if (word.starts_with("-")) return;
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+    if (names.back() == word) return;
+  }
+  const std::string nearest = nearest_name(word, names);
+  fail(ErrorKind::kConfig, "no command ", printable(word),
+       nearest.empty() ? "" : "; did you mean " + nearest + "?", " (see --help)");
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Pre-trains Olmo-3-family language models and proves that a run reproduces another.",
                "lockstep");
@@ -47,6 +61,7 @@ int run(int argc, char** argv) {
   Context context;
   add_commands(app, context);
   try {
+    if (argc > 1) check_command(app, argv[1]);
     app.parse(argc, argv);
     return context.run();
   } catch (const CLI::ParseError& error) {

@@ -31,7 +31,7 @@ TEST_F(TinyRun, SameBitsForAnyThreadCountAtAnyBatchAndLength) {
     const std::vector<std::string> shape = {concat("batch.instances=", 2 * microbatch),
                                             concat("batch.microbatch=", microbatch),
                                             concat("data.sequence_length=", 7 + 9 * microbatch),
-                                            "train.steps=3", "model.context_length=128"};
+                                            "train.steps=5", "model.context_length=128"};
     auto one = shape;
     one.emplace_back("cpu.threads=1");
     auto three = shape;

@@ -156,6 +156,12 @@ Schedule Recipe::lr_schedule(std::optional<std::int64_t> instances) const {
   return resolve_schedule(schedule, optim.lr, tokens_per_step(), run_steps(instances));
 }
 
+bool Recipe::saves_at(std::int64_t step) const {
+  const auto& also = checkpoint.also_at;
+  return (checkpoint.interval > 0 && step % checkpoint.interval == 0) ||
+         std::find(also.begin(), also.end(), step) != also.end();
+}
+
 bool Recipe::passes_over(std::int64_t step) const {
   return std::any_of(train.steps_to_skip.begin(), train.steps_to_skip.end(),
                      [&](const auto& range) { return range[0] <= step && step <= range[1]; });

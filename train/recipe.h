@@ -68,6 +68,8 @@ struct Recipe {
   [[nodiscard]] Schedule lr_schedule(std::optional<std::int64_t> instances = {}) const;
   // True for a step that train.steps_to_skip passes over; steps count from 1.
   [[nodiscard]] bool passes_over(std::int64_t step) const;
+  // True for a step after which the run is saved, its end aside.
+  [[nodiscard]] bool saves_at(std::int64_t step) const;
 };
 
 // A recipe file with overrides ("a.b=value") on top, validated. Errors as read.h.

@@ -52,7 +52,12 @@ void fork(FileSystem& fs, const Recipe& recipe, std::int64_t step,
 void check_recipe(FileSystem& fs, const Recipe& recipe, EventLog& events, const Say& say) {
   const std::string path = join_path(recipe.directory(), paths::kRecipe);
   const Recipe saved = parse_recipe(read_file(fs, path, kMaxRecipeBytes), path);
-  const auto differences = resume_differences(saved, recipe);
+  const auto all = resume_differences(saved, recipe);
+  std::vector<Difference> benign;
+  std::vector<Difference> differences;
+  for (const auto& difference : all) {
+    (difference.benign ? benign : differences).push_back(difference);
+  }
   const bool new_fork =
       recipe.run.fork_from.has_value() && recipe.run.fork_from != saved.run.fork_from;
   if (new_fork) {
@@ -65,7 +70,10 @@ void check_recipe(FileSystem& fs, const Recipe& recipe, EventLog& events, const 
         ": the recipe differs from the run's: ", describe(differences),
         "; take the run's values, use another run.dir, or fork on purpose with run.fork_from=STEP");
   }
-  write_recipe(fs, recipe);  // keys that may change did
+  if (benign.empty()) return;
+  write_recipe(fs, recipe);
+  events.add("change", 0, {{"differences", describe(benign)}});
+  say(concat("changed, without bearing on the result: ", describe(benign)));
 }
 
 // init.from: a run, a checkpoint, or a Hugging Face directory.

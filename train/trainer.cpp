@@ -114,7 +114,8 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
       fs_, checkpoints_, learner_->checkpoint_floats(), [this](std::int64_t) {
         apply_retention(fs_, checkpoints_,
                         {.keep_last = recipe_.checkpoint.keep_last,
-                         .keep_every = recipe_.checkpoint.keep_every},
+                         .keep_every = recipe_.checkpoint.keep_every,
+                         .keep_steps = recipe_.checkpoint.also_at},
                         resumed_from_);
       });
   loader_ = data_->loader(state_.next_batch);
@@ -207,8 +208,7 @@ TrainSummary Trainer::run() {
            "step ",
            saved_step_, "; lower the learning rate or pass the data over with train.steps_to_skip");
     }
-    const std::int64_t interval = recipe_.checkpoint.interval;
-    if (interval > 0 && step % interval == 0) save(step);
+    if (recipe_.saves_at(step)) save(step);
     saver_->check();
     run_tasks(step);
   }
