@@ -35,13 +35,12 @@ class Size:
 
 FULL = Size(8192, 0.02, 150, [], "In the beginning")
 QUICK = Size(
-    2048,
+    1024,
     0.04,
-    40,
-    """model.n_layers=4 model.d_model=128 model.n_heads=2 model.n_kv_heads=2 model.d_ff=384
-    model.vocab_size=2048 model.context_length=256 model.sliding_window=64 data.sequence_length=256
-    batch.instances=8 batch.microbatch=4 train.steps=100 schedule.warmup_steps=10 optim.lr=6e-3
-    checkpoint.interval=20 eval.interval=0 sample.interval=50""".split(),
+    150,
+    """model.d_model=128 model.n_heads=2 model.n_kv_heads=2 model.d_ff=384 model.vocab_size=1024
+    model.context_length=256 model.sliding_window=64 data.sequence_length=256 batch.microbatch=4
+    optim.lr=1e-2 schedule.warmup_steps=20 eval.interval=0""".split(),
     "In the beginning",
 )
 
