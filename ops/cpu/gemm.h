@@ -15,8 +15,8 @@ namespace lockstep::ops {
 // Why our own kernels and not oneDNN's: oneDNN chooses its blocking by the number of rows, so a
 // row's bits would depend on how many rows there are, and it leaves the epilogues to passes of
 // their own. Nothing is lost for it: on one core of a Xeon with avx512_bf16, forward products of
-// the 190M preset ran at 91-95% of the peak in bf16 (oneDNN 2.6.3 with its blocked weights 89-93%
-// in the same rounds) and 80-85% in fp32 (74-80%). bench/bench_matmul.cpp measures both.
+// the 190M preset ran at 87-95% of the peak in bf16 (oneDNN 2.6.3 with its blocked weights at
+// 89-93% in the same rounds) and at 82-83% in fp32 (74-80%). bench/bench_matmul.cpp measures both.
 struct Gemm {
   enum class Layout { kRows, kTransposed };  // A stored (m, k) or (k, m)
 
