@@ -13,8 +13,10 @@ void add(float* y, const float* a, const float* b, std::int64_t n) {
 
 template <class Y, class X>
 LOCKSTEP_INLINE void convert(Y* y, const X* x, std::int64_t n) {
-  for_lanes(n, [&](std::int64_t i, auto lanes)
-                   LOCKSTEP_LAMBDA { store(y + i, load(x + i, lanes), lanes); });
+  for_lanes(n, [&](std::int64_t i, auto lanes) LOCKSTEP_LAMBDA {
+    fetch_ahead(x + i);
+    store(y + i, load(x + i, lanes), lanes);
+  });
 }
 void round(bf16* y, const float* x, std::int64_t n) { convert(y, x, n); }
 void widen_all(float* y, const bf16* x, std::int64_t n) { convert(y, x, n); }
@@ -31,6 +33,8 @@ double sum_of_squares(const float* x, std::int64_t n) {
   F64x16 even{}, odd{};
   std::int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    fetch_ahead(x + i);
+    fetch_ahead(x + i + kLanes);
     const F64x16 a = widen(load(x + i));
     const F64x16 b = widen(load(x + i + kLanes));
     even = even + a * a;

@@ -10,6 +10,7 @@ namespace lockstep::ops::LOCKSTEP_ISA {
 template <class X>
 LOCKSTEP_INLINE float rstd_of_row(const X* x, std::int64_t width, float eps) {
   const float sum = sum_lanes(width, [&](std::int64_t i, auto lanes) LOCKSTEP_LAMBDA {
+    fetch_ahead(x + i);
     const F32x16 value = load(x + i, lanes);
     return value * value;
   });

@@ -60,6 +60,10 @@ LOCKSTEP_INLINE void backward_row(Dx* dx, float* dweight, const Dy* dy, const X*
   for (std::int64_t low = 0; low < rows.width; low += 2 * half) {
     for_lanes(half, [&](std::int64_t i, auto lanes) LOCKSTEP_LAMBDA {
       const std::int64_t at = low + i;
+      fetch_ahead(dy + at);
+      fetch_ahead(dy + at + half);
+      fetch_ahead(x + at);
+      fetch_ahead(x + at + half);
       const Pair dz = rotate_back(dy + at, half, cos + i, sin + i, lanes);
       sum_low = sum_low + load(weight + at, lanes) * dz.low * load(x + at, lanes);
       sum_high = sum_high + load(weight + at + half, lanes) * dz.high * load(x + at + half, lanes);

@@ -31,6 +31,8 @@ void backward(const RmsNormBackwardRows& rows, float* dweight, std::int64_t begi
     const X* x = static_cast<const X*>(rows.x) + row * rows.x_stride;
     const float rstd = rows.rstd[row];
     const float sum = sum_lanes(rows.width, [&](std::int64_t i, auto lanes) LOCKSTEP_LAMBDA {
+      fetch_ahead(dy + i);
+      fetch_ahead(x + i);
       return load(weight + i, lanes) * load(dy + i, lanes) * load(x + i, lanes);
     });
     const F32x16 scale = splat(rstd);

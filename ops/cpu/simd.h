@@ -252,6 +252,14 @@ LOCKSTEP_INLINE void store(bf16* p, const F32x16& x) {
 #endif
 }
 
+// Asks for the memory 4 KiB after p, which a kernel that streams from memory will read soon. One
+// stream of plain loads reaches two thirds of what a core can read; this the rest (measured on
+// Sapphire Rapids). Never faults, also past the end of an array.
+template <class T>
+LOCKSTEP_INLINE void fetch_ahead(const T* p) {
+  _mm_prefetch((const char*)((std::uintptr_t)p + 4096), _MM_HINT_T0);
+}
+
 // The first n lanes, 0 < n <= 16; the others are zero. Touches no other memory.
 template <class T>
 LOCKSTEP_INLINE F32x16 load(const T* p, std::int64_t n) {
