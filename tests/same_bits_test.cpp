@@ -75,6 +75,18 @@ TEST_F(TinyRun, SameBitsWithDocumentMaskFilterAndOtherOrders) {
   }
 }
 
+TEST_F(TinyRun, PackedDocumentsTrainAndResumeToTheSameBits) {
+  const std::vector<std::string> keys = {"data.packed=true", "data.document_mask=true"};
+  train_well("whole", keys);
+  auto stop = keys;
+  stop.emplace_back("train.stop_at=9");
+  train_well("split", stop);
+  train_well("split", keys);
+  expect_same_run("whole", "split");
+  train_well("cut", {"data.document_mask=true"});
+  EXPECT_NE(steps_of("whole").at(1), steps_of("cut").at(1));
+}
+
 TEST_F(TinyRun, EvaluationDuringTheRunChangesNothing) {
   train_well("plain");
   train_well("watched", {"eval.interval=3", "eval.mix=data/held.mix", "eval.batch=1"});

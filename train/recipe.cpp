@@ -35,6 +35,9 @@ void DataConfig::validate() const {
   if (!mix.empty() && !files.empty()) {
     fail_key("data.mix", {mix}, "give mix or files, not both; unset one with KEY=");
   }
+  if (packed && !document_mask) {
+    fail_key("data.packed", {packed}, "packed documents need data.document_mask = true");
+  }
 }
 
 void BatchConfig::validate() const {

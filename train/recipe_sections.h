@@ -73,6 +73,7 @@ struct DataConfig {
   std::int64_t seed = 34521;
   std::optional<std::int64_t> instances = std::nullopt;
   bool document_mask = false;
+  bool packed = false;
   FilterConfig filter = {};
   std::string cache_dir;
   int prefetch = 2;
@@ -94,6 +95,9 @@ struct DataConfig {
       "files wins",
       {.min = 1, .max = 1099511627776, .benign = true});
     v("document_mask", document_mask, "attention stays inside a document");
+    v("packed", packed,
+      "instances are whole documents packed by best fit, cut only when longer than an instance; "
+      "needs document_mask");
     v("filter", filter, "instances masked out of the loss");
     v("cache_dir", cache_dir, "where the index and orders are cached; the run's own when empty",
       {.benign = true});

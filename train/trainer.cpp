@@ -18,6 +18,7 @@
 #include "model/counts.h"
 #include "train/consumed_log.h"
 #include "train/learner.h"
+#include "train/plan.h"
 #include "train/run_lock.h"
 #include "train/stop_request.h"
 #include "train/training_data.h"
@@ -46,6 +47,7 @@ class Trainer {
   void start(const RunStart& start);
   void announce_numerics(const CheckpointReader& checkpoint);
   void check_disk();
+  void announce_costs();
   bool one_step(std::int64_t step);
   void pass_over(std::int64_t step);
   void account(const StepRecord& record);
@@ -183,6 +185,23 @@ void Trainer::check_disk() {
   }
 }
 
+// What the run will take, before its first step.
+void Trainer::announce_costs() {
+  const MemoryPlan memory = plan_memory(recipe_, last_step_, stream_.isa());
+  const double peak = recipe_.train.precision == Precision::kBf16 ? summary_.peak.bf16_flops
+                                                                  : summary_.peak.fp32_flops;
+  constexpr double kUsualMfu = 0.6;
+  const double seconds = flops_per_token_ * static_cast<double>(recipe_.tokens_per_step()) *
+                         static_cast<double>(last_step_ - state_.step) / (kUsualMfu * peak);
+  observer_.say(concat(human_count(static_cast<double>(parameter_count(recipe_.model))),
+                       " parameters, ", with_commas(last_step_ - state_.step), " steps of ",
+                       with_commas(recipe_.tokens_per_step()), " tokens; about ",
+                       human_seconds(seconds), " at 60% of the measured ", human_count(peak / 1e9),
+                       " GFLOP/s, ", human_bytes(static_cast<std::uint64_t>(memory.total())),
+                       " of memory, ", human_bytes(static_cast<std::uint64_t>(memory.disk_bytes)),
+                       " of disk"));
+}
+
 TrainSummary Trainer::run() {
   summary_.directory = directory_;
   summary_.last_step = state_.step;
@@ -196,6 +215,7 @@ TrainSummary Trainer::run() {
   summary_.peak = ops::measure_peak(stream_, 3, ops::MeasureRead::kNo);
   summary_.first_step = state_.step + 1;
   saved_step_ = resumed_from_;
+  announce_costs();
   const std::int64_t begin = now_ns();
   while (state_.step < last_step_ && stop_.signal() == 0) {
     const std::int64_t step = state_.step + 1;
