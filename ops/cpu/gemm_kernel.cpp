@@ -79,8 +79,7 @@ struct StepBf16 {
   static constexpr int kPasses = 2;
   template <int kPass>
   static LOCKSTEP_INLINE F32x16 b(const B* p) {
-    U32x16 pairs;
-    __builtin_memcpy(&pairs, p, sizeof(pairs));
+    const U32x16 pairs = bits_of(load(reinterpret_cast<const float*>(p)));
     if constexpr (kPass == 0) return from_bits(shift_left<16>(pairs));
     return from_bits(pairs & splat_bits(0xffff0000U));
   }
@@ -254,7 +253,7 @@ LOCKSTEP_INLINE void store_pairs(bf16* out, const F32x16& even, const F32x16& od
   } else {
     pairs = shift_right<16>(bf16_bits(even)) | (bf16_bits(odd) & splat_bits(0xffff0000U));
   }
-  __builtin_memcpy(static_cast<void*>(out), &pairs, sizeof(pairs));
+  store(reinterpret_cast<float*>(out), from_bits(pairs));
 }
 
 template <class T>
@@ -332,8 +331,8 @@ LOCKSTEP_INLINE void pack_a(std::uint32_t* out, std::int64_t k, std::int64_t ste
       const std::int64_t panels = (rows - r + kRows - 1) / kRows;
       for (std::int64_t i = begin; i < end; i += step) {
         line(i, r, [&](std::int64_t word, const U32x16& words) {
-          std::uint32_t lanes[kLanes];
-          __builtin_memcpy(lanes, &words, sizeof(words));
+          float lanes[kLanes];
+          store(lanes, from_bits(words));
           std::uint32_t* to = out + r * depth + word * kRows;
           for (std::int64_t p = 0; p < kPanels && p < panels; ++p) {
             __builtin_memcpy(to + p * kRows * depth, lanes + p * kRows, kRows * sizeof(*lanes));
