@@ -15,9 +15,11 @@ namespace lockstep::ops {
 // skipped.
 //
 // Products take the dtype of q, k, v with fp32 accumulation; softmax is fp32. In bf16 the
-// probabilities are rounded to bf16 for the product with v. A row's bits depend neither on the
-// other rows, nor on where query tiles begin, nor on B: key blocks begin at multiples of one
-// constant, in ascending order, and a block that is empty for a row changes nothing in it.
+// probabilities are rounded to bf16 for the product with v. Keys past the last query are not read.
+//
+// A row's bits depend neither on the other rows, nor on where query tiles begin, nor on B: key
+// blocks begin at multiples of one constant, in ascending order, and a block that is empty for a
+// row changes nothing in it.
 struct AttentionForward {
   static constexpr const char* kName = "attention_forward";
   View out;       // out (B, T, H, K) f32|bf16, overwritten; rows may be strided
@@ -30,14 +32,16 @@ struct AttentionForward {
   std::int64_t window = 0;
   float scale = 0;  // K^-0.5
   void check() const;
-  [[nodiscard]] double flops() const;  // of the (query, key) pairs that the mask lets through
+  // Of the (query, key) pairs that the mask lets through, a document being a run of equal segments.
+  [[nodiscard]] double flops() const;
   [[nodiscard]] double bytes() const;
 };
 
 // Gradients of AttentionForward with first_query = 0 and S = T. P is recomputed from lse, tile by
 // tile: dV = P^T dO; dP = dO V^T; dS = P * (dP - delta), delta = rowsum(dO * O); dQ = scale dS K;
-// dK = scale dS^T Q. Each output tile is owned by one thread and summed in a fixed order (query
-// heads of a group in order).
+// dK = scale dS^T Q. In bf16, P and dS are rounded to bf16 for these products. Each output tile is
+// owned by one thread and summed in a fixed order: dK and dV over the query heads of a group, then
+// over the queries; dQ over chunks of 512 keys, each summed in ascending order.
 struct AttentionBackward {
   static constexpr const char* kName = "attention_backward";
   View dq;        // out (B, T, H, K) f32|bf16, overwritten; rows may be strided (as all below)
@@ -63,5 +67,8 @@ struct AttentionBackward {
 
 void enqueue(CpuStream& stream, const AttentionForward& op);
 void enqueue(CpuStream& stream, const AttentionBackward& op);
+
+// What the op takes of a stream's scratch memory; of views, the shapes alone are read.
+[[nodiscard]] std::int64_t scratch_bytes(const AttentionBackward& op, Isa isa, int threads);
 
 }  // namespace lockstep::ops

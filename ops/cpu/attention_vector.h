@@ -6,7 +6,11 @@
 #include "ops/cpu/attention_kernels.h"
 #include "ops/cpu/simd.h"
 
-#if defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LOCKSTEP_SANITIZED \
+  1  // with a check at every access, unrolled loops take minutes to compile
+#define LOCKSTEP_UNROLL
+#elif defined(__clang__)
 #define LOCKSTEP_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define LOCKSTEP_UNROLL _Pragma("GCC unroll 48")
@@ -18,7 +22,10 @@ typedef std::uint32_t Unit;
 
 // Rows and vectors of a micro-kernel's accumulators: enough of them to hide the latency of a
 // multiply-add, and no more than the registers hold beside a row of vectors and one splat.
-#if defined(__AVX512F__)
+#if defined(LOCKSTEP_SANITIZED)
+inline constexpr int kMicroRows = 2;
+inline constexpr int kMicroVectors = 1;
+#elif defined(__AVX512F__)
 inline constexpr int kMicroRows = 8;
 inline constexpr int kMicroVectors = 2;
 #elif defined(__AVX2__)
