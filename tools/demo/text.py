@@ -30,8 +30,8 @@ def from_packages(directory):
     try:
         roots = fetch([packages[domain] for domain in missing], unpacked)
     except subprocess.CalledProcessError as error:
-        reason = (error.stderr or "").strip().splitlines()
-        print(f"cannot fetch Debian packages: {reason[-1] if reason else error}")
+        reasons = [line for line in (error.stderr or "").splitlines() if line.startswith("E:")]
+        print(f"cannot fetch Debian packages: {reasons[0] if reasons else error}")
         return None
     except OSError as error:
         print(f"cannot fetch Debian packages: {error}")
@@ -58,7 +58,7 @@ def fetch(packages, directory):
         except subprocess.CalledProcessError:  # no lists, or old ones: get our own
             (directory / "lists/partial").mkdir(parents=True, exist_ok=True)
             lists = ["-o", f"Dir::State::lists={directory}/lists", "-o", f"Dir::Cache={directory}"]
-            run(["apt-get", *lists, "update"], directory)
+            run(["apt-get", *lists, "-o", "APT::Update::Error-Mode=any", "update"], directory)
             run(["apt-get", *lists, "download", *wanted], directory)
     for package in wanted:
         archive = max(directory.glob(f"{package}_*.deb"))
