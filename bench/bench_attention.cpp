@@ -150,7 +150,7 @@ void bench(CpuStream& stream, const Shape& s) {
 
 int run(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : ThreadPool::available_cpus();
-  const Isa isa = argc > 2 ? isa_from_name(argv[2]) : best_isa();
+  const Isa isa = argc > 2 ? isa_from_name(argv[2]) : default_isa();
   for (const Shape& shape : kShapes) {
     if (argc > 3 && std::string(shape.name).find(argv[3]) == std::string::npos) continue;
     CpuStream stream(threads, isa);

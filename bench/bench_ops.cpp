@@ -160,7 +160,7 @@ void add_rows(Bench& bench, Memory& memory) {
 
 int main_checked(int argc, char** argv) {
   const int threads = argc > 1 ? std::atoi(argv[1]) : ThreadPool::available_cpus();
-  const Isa isa = argc > 2 ? isa_from_name(argv[2]) : best_isa();
+  const Isa isa = argc > 2 ? isa_from_name(argv[2]) : default_isa();
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 9;
   if (rounds < 1) fail(ErrorKind::kConfig, "rounds = ", rounds, ": must be at least 1");
   CpuStream stream(threads, isa);

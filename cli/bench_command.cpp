@@ -23,7 +23,7 @@ struct PeakOptions {
 
 int bench_peak(Context& context, const PeakOptions& options) {
   CpuStream stream(options.threads > 0 ? options.threads : ThreadPool::available_cpus(),
-                   options.isa.empty() ? best_isa() : isa_from_name(options.isa));
+                   options.isa.empty() ? default_isa() : isa_from_name(options.isa));
   const ops::MachinePeak peak =
       ops::measure_peak(stream, options.repetitions, ops::MeasureRead::kYes);
   context.say("instruction set  ", name_of(stream.isa()), ", ", stream.pool().threads(),

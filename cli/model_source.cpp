@@ -16,7 +16,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
 
 CpuStream make_stream(const MachineOptions& options) {
   const int threads = options.threads > 0 ? options.threads : ThreadPool::available_cpus();
-  return CpuStream(threads, options.isa == "auto" ? best_isa() : isa_from_name(options.isa));
+  return CpuStream(threads, options.isa == "auto" ? default_isa() : isa_from_name(options.isa));
 }
 
 void add_import_options(CLI::App& command, HfImportOptions& options) {

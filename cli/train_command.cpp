@@ -27,7 +27,7 @@ int dry_run(Context& context, const TrainOptions& options) {
   const Plan plan = make_plan({.recipe = recipe,
                                .stages = read_stages(options.recipe, recipe),
                                .instances = recipe.data.instances,
-                               .isa = best_isa()});
+                               .isa = recipe.cpu.kernel_isa()});
   context.say(config_toml(recipe));
   context.say(plan_text(plan));
   context.result(OrderedJson::parse(plan_json(plan)));

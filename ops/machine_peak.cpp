@@ -51,6 +51,8 @@ MachinePeak measure_peak(CpuStream& stream, int repetitions, MeasureRead read) {
   peak.fp32_flops =
       best_rate(stream, repetitions, kernel.fp32_flops_per_round * static_cast<double>(kRounds),
                 [&](std::int64_t) { sink = kernel.fp32(kRounds); });
+  // Operands that are widened to fp32 first are bf16 products too.
+  peak.bf16_flops = std::max(peak.bf16_flops, peak.fp32_flops);
   if (read == MeasureRead::kNo) return peak;
   const int threads = stream.pool().threads();
   constexpr std::int64_t kFloats = std::int64_t{64} << 20;  // 256 MiB a thread

@@ -9,8 +9,7 @@ namespace lockstep::ops {
 // Every MFU that this program prints is a share of these. Each number is the best of `repetitions`
 // short runs.
 struct MachinePeak {
-  double bf16_flops =
-      0;  // flop/s of bf16 products; those of fp32 where there are no such instructions
+  double bf16_flops = 0;  // flop/s: bf16 dot products or fp32 multiply-adds, whichever is faster
   double fp32_flops = 0;
   double read_bytes_per_s = 0;
 };

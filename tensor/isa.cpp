@@ -37,4 +37,10 @@ Isa best_isa() {
   return avx2 ? Isa::kAvx2 : Isa::kPortable;
 }
 
+Isa default_isa() {
+  __builtin_cpu_init();
+  const Isa best = best_isa();
+  return best == Isa::kAvx512Bf16 && __builtin_cpu_is("intel") ? Isa::kAvx512 : best;
+}
+
 }  // namespace lockstep

@@ -16,7 +16,7 @@ namespace lockstep {
 class CpuStream {
  public:
   // Throws kConfig when threads < 1 or the CPU lacks the instruction set.
-  explicit CpuStream(int threads, Isa isa = best_isa());
+  explicit CpuStream(int threads, Isa isa = default_isa());
 
   [[nodiscard]] ThreadPool& pool() { return *pool_; }
   [[nodiscard]] Isa isa() const { return isa_; }

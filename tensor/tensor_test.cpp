@@ -51,6 +51,8 @@ TEST(Isa, NamesGoBothWays) {
   EXPECT_THROW(static_cast<void>(isa_from_name("sse9")), Error);
 }
 
+TEST(Isa, TheDefaultIsSupported) { EXPECT_LE(default_isa(), best_isa()); }
+
 TEST(CpuStream, ScratchGrowsAndStays) {
   CpuStream stream(1);
   void* first = stream.scratch(1000);

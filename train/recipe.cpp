@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/thread_pool.h"
 #include "config/read.h"
 #include "tensor/isa.h"
 
@@ -70,6 +71,10 @@ void StartConfig::validate() const {
   if (step) fail_key("init.step", {*step}, "names a checkpoint, so init.from must be set");
   if (continue_step) fail_key("init.continue_step", {true}, "needs init.from");
 }
+
+int CpuConfig::thread_count() const { return threads > 0 ? threads : ThreadPool::available_cpus(); }
+
+Isa CpuConfig::kernel_isa() const { return isa == "auto" ? default_isa() : isa_from_name(isa); }
 
 void CpuConfig::validate() const {
   if (isa == "auto") return;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/isa.h"
+
 namespace lockstep {
 
 // The sections that decide how a run is served (saved, watched, started), not what it computes.
@@ -112,6 +114,8 @@ struct CpuConfig {
       "kernels to use: auto, portable, avx2, avx512 or avx512_bf16; another set is not bit-exact");
   }
   void validate() const;
+  [[nodiscard]] int thread_count() const;  // all CPUs of the process for 0
+  [[nodiscard]] Isa kernel_isa() const;    // default_isa() for "auto"
 };
 
 struct ProfileConfig {

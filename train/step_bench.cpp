@@ -76,8 +76,7 @@ std::int64_t peak_resident_bytes() {
 }  // namespace
 
 StepBench bench_step(const Recipe& recipe, std::int64_t steps) {
-  CpuStream stream(recipe.cpu.threads > 0 ? recipe.cpu.threads : ThreadPool::available_cpus(),
-                   recipe.cpu.isa == "auto" ? best_isa() : isa_from_name(recipe.cpu.isa));
+  CpuStream stream(recipe.cpu.thread_count(), recipe.cpu.kernel_isa());
   StepBench bench;
   bench.steps = steps;
   bench.tokens_per_step = static_cast<double>(recipe.tokens_per_step());
@@ -113,7 +112,7 @@ StepBench bench_step(const Recipe& recipe, std::int64_t steps) {
   std::vector<double> sorted = bench.step_seconds;
   std::sort(sorted.begin(), sorted.end());
   bench.median_seconds = sorted[sorted.size() / 2];
-  bench.predicted_memory_bytes = plan_memory(recipe, 1, stream.isa()).total();
+  bench.predicted_memory_bytes = plan_memory(recipe, 1, stream.isa()).step_total();
   return bench;
 }
 

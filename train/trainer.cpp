@@ -30,12 +30,6 @@ double seconds_since(std::int64_t begin_ns) {
   return static_cast<double>(now_ns() - begin_ns) * 1e-9;
 }
 
-int thread_count(const CpuConfig& cpu) {
-  return cpu.threads > 0 ? cpu.threads : ThreadPool::available_cpus();
-}
-
-Isa isa_of(const CpuConfig& cpu) { return cpu.isa == "auto" ? best_isa() : isa_from_name(cpu.isa); }
-
 // One process's part of a run.
 class Trainer {
  public:
@@ -94,7 +88,7 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
       observer_(observer),
       directory_(recipe.directory()),
       checkpoints_(join_path(directory_, paths::kCheckpoints)),
-      stream_(thread_count(recipe.cpu), isa_of(recipe.cpu)) {
+      stream_(recipe.cpu.thread_count(), recipe.cpu.kernel_isa()) {
   fs_.create_directories(directory_);
   lock_ = std::make_unique<RunLock>(directory_);
   events_ = std::make_unique<EventLog>(fs_, directory_);

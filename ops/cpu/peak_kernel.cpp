@@ -5,52 +5,54 @@
 namespace lockstep::ops::LOCKSTEP_ISA {
 namespace {
 
-// Enough accumulators to hide the latency of a multiply-add (6 cycles at most) at two a cycle.
+// Twelve accumulators hide the latency of a multiply-add (6 cycles at most) at two a cycle. They
+// are variables, not an array, which the compiler would keep in memory.
 constexpr int kChains = 12;
 
-// The empty asm makes the compiler believe that each accumulator changed, so that it neither drops
-// nor reorders the multiply-adds.
-float fp32_rounds(std::int64_t rounds) {
-  NativeF32 sum[kChains];
-  NativeF32 a{};
-  NativeF32 b{};
-  for (int lane = 0; lane < kNative; ++lane) {
-    a[lane] = 1.0F;
-    b[lane] = 1e-9F;
-  }
-  for (auto& s : sum) s = a;
-  for (std::int64_t r = 0; r < rounds; ++r) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
+// The asm makes the compiler believe that the accumulator changed, so that it neither drops nor
+// reorders the multiply-adds.
 #if defined(__AVX512F__)
-      asm volatile("vfmadd231ps %1, %2, %0" : "+v"(sum[i]) : "v"(a), "v"(b));
+#define LOCKSTEP_FMA(s) asm volatile("vfmadd231ps %1, %2, %0" : "+v"(s) : "v"(a), "v"(a))
 #elif defined(__FMA__)
-      asm volatile("vfmadd231ps %1, %2, %0" : "+x"(sum[i]) : "x"(a), "x"(b));
+#define LOCKSTEP_FMA(s) asm volatile("vfmadd231ps %1, %2, %0" : "+x"(s) : "x"(a), "x"(a))
 #else
-      sum[i] += a * b;
-      asm volatile("" : "+x"(sum[i]));
+#define LOCKSTEP_FMA(s) \
+  s += a * a;           \
+  asm volatile("" : "+x"(s))
 #endif
-    }
+#define LOCKSTEP_TWELVE(f) \
+  f(s0);                   \
+  f(s1);                   \
+  f(s2);                   \
+  f(s3);                   \
+  f(s4);                   \
+  f(s5);                   \
+  f(s6);                   \
+  f(s7);                   \
+  f(s8);                   \
+  f(s9);                   \
+  f(s10);                  \
+  f(s11)
+
+float fp32_rounds(std::int64_t rounds) {
+  NativeF32 a{};
+  NativeF32 s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{}, s8{}, s9{}, s10{}, s11{};
+  asm volatile("" : "+x"(a));  // not known to be zero
+  for (std::int64_t r = 0; r < rounds; ++r) {
+    LOCKSTEP_TWELVE(LOCKSTEP_FMA);
   }
-  float total = 0;
-  for (const auto& s : sum) total += s[0];
-  return total;
+  return (s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11)[0];
 }
 
 #if defined(__AVX512BF16__)
+#define LOCKSTEP_DOT(s) asm volatile("vdpbf16ps %1, %1, %0" : "+v"(s) : "v"(a))
 float bf16_rounds(std::int64_t rounds) {
-  __m512 sum[kChains];
-  const __m512 ones = _mm512_castsi512_ps(_mm512_set1_epi32(0x3f803f80));
-  for (auto& s : sum) s = _mm512_setzero_ps();
+  NativeF32 a{};
+  NativeF32 s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{}, s8{}, s9{}, s10{}, s11{};
   for (std::int64_t r = 0; r < rounds; ++r) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) {
-      asm volatile("vdpbf16ps %1, %2, %0" : "+v"(sum[i]) : "v"(ones), "v"(ones));
-    }
+    LOCKSTEP_TWELVE(LOCKSTEP_DOT);
   }
-  float total = 0;
-  for (const auto& s : sum) total += s[0];
-  return total;
+  return (s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11)[0];
 }
 constexpr double kBf16Flops = kChains * 64.0;
 #else
