@@ -20,12 +20,12 @@ struct Piece {
 
 }  // namespace
 
-AsyncSaver::AsyncSaver(FileSystem& fs, std::string checkpoints, std::int64_t floats,
+AsyncSaver::AsyncSaver(FileSystem& fs, std::string checkpoints, Buffer staging,
                        std::function<void(std::int64_t)> saved)
     : fs_(fs),
       checkpoints_(std::move(checkpoints)),
       saved_(std::move(saved)),
-      staging_(floats * static_cast<std::int64_t>(sizeof(float)), "checkpoint staging"),
+      staging_(std::move(staging)),
       thread_([this] { work(); }) {}
 
 AsyncSaver::~AsyncSaver() {

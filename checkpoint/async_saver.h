@@ -19,9 +19,9 @@ namespace lockstep {
 // `fs` must outlive it. Used by one thread.
 class AsyncSaver {
  public:
-  // `floats` is the number of elements in all tensors of a checkpoint, moments included.
+  // `staging` takes the copy: at least the bytes of all tensors of a checkpoint, moments included.
   // `saved` runs on the saver's thread after a checkpoint is durable (retention, say).
-  AsyncSaver(FileSystem& fs, std::string checkpoints, std::int64_t floats,
+  AsyncSaver(FileSystem& fs, std::string checkpoints, Buffer staging,
              std::function<void(std::int64_t step)> saved);
   ~AsyncSaver();  // waits; an error not yet seen is lost, so call finish() first
   AsyncSaver(const AsyncSaver&) = delete;

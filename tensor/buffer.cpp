@@ -1,8 +1,13 @@
 #include "tensor/buffer.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "base/text.h"
@@ -28,6 +33,30 @@ Buffer::Buffer(std::int64_t bytes, const char* what) : bytes_(bytes) {
          "; use a smaller model, microbatch or sequence length, or rematerialisation");
   }
   madvise(memory, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
+  data_ = memory;
+}
+
+Buffer::Buffer(std::int64_t bytes, const char* what, const std::string& directory) : bytes_(bytes) {
+  LOCKSTEP_CHECK(bytes > 0, what, ": ", bytes, " bytes");
+  std::string path = directory + "/offload-XXXXXX";
+  const int fd = mkstemp(path.data());
+  void* memory = MAP_FAILED;
+  int error = errno;
+  if (fd >= 0) {
+    unlink(path.c_str());
+    // Blocks are reserved now: a disk that fills up later would be a SIGBUS.
+    error = posix_fallocate(fd, 0, bytes);
+    if (error == 0) {
+      memory =
+          mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (memory == MAP_FAILED) error = errno;
+    }
+    close(fd);
+  }
+  if (memory == MAP_FAILED) {
+    fail(ErrorKind::kIo, what, ": cannot keep ", human_bytes(static_cast<std::uint64_t>(bytes)),
+         " in ", printable(directory), ": ", std::strerror(error));
+  }
   data_ = memory;
 }
 

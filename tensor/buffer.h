@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 
 #include "tensor/view.h"
 
@@ -13,6 +14,9 @@ class Buffer {
   Buffer() = default;
   // Throws kIo when the memory cannot be had, naming the size and `what`.
   Buffer(std::int64_t bytes, const char* what);
+  // In an unnamed file of `directory` (on a disk, not tmpfs), which the system reads and writes
+  // back as it needs the memory for other things. Throws kIo as above.
+  Buffer(std::int64_t bytes, const char* what, const std::string& directory);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;

@@ -46,6 +46,16 @@ TEST(Arena, MeasuresWhatItThenBinds) {
   EXPECT_THROW(static_cast<void>(arena.take(DType::kF32, {1})), Error);
 }
 
+TEST(Buffer, MayLiveInAFileThatLeavesNoName) {
+  Buffer buffer(1 << 20, "test", "/tmp");
+  auto* values = static_cast<float*>(buffer.data());
+  EXPECT_EQ(values[1000], 0.0F);
+  values[1000] = 1.5F;
+  Buffer moved = std::move(buffer);
+  EXPECT_EQ(static_cast<float*>(moved.data())[1000], 1.5F);
+  EXPECT_THROW(Buffer(64, "test", "/nowhere"), Error);
+}
+
 TEST(Isa, NamesGoBothWays) {
   for (const Isa isa : kIsas) EXPECT_EQ(isa_from_name(name_of(isa)), isa);
   EXPECT_THROW(static_cast<void>(isa_from_name("sse9")), Error);

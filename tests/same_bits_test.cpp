@@ -48,6 +48,8 @@ TEST_F(TinyRun, SameBitsUnderEveryRematerialisationAndPrefetch) {
     train_well(remat, {"train.remat=" + remat});
     expect_same_run("plain", remat);
   }
+  train_well("offloaded", {"train.offload=disk"});
+  expect_same_run("plain", "offloaded");
   for (const std::string depth : {"0", "1", "7"}) {
     train_well("prefetch" + depth, {"data.prefetch=" + depth});
     expect_same_run("plain", "prefetch" + depth);

@@ -11,23 +11,17 @@
 namespace lockstep {
 namespace {
 
-// Moments, then the tree of gradients: measured and bound by one function.
-struct LearnerMemory {
-  View first_moment;
-  View second_moment;
-  LeafTree tree;
-};
-
-LearnerMemory lay_out(std::int64_t leaves, std::int64_t floats, Arena& arena) {
-  const View first = arena.take(DType::kF32, {floats});
-  const View second = arena.take(DType::kF32, {floats});
-  return {first, second, LeafTree(leaves, floats, arena)};
+Buffer moments_memory(const Recipe& recipe, std::int64_t floats) {
+  const std::int64_t bytes = 2 * floats * static_cast<std::int64_t>(sizeof(float));
+  constexpr const char* kWhat = "the optimiser's moments";
+  return recipe.train.offload == Offload::kDisk ? Buffer(bytes, kWhat, recipe.directory())
+                                                : Buffer(bytes, kWhat);
 }
 
-Buffer learner_memory(const Recipe& recipe, std::int64_t floats) {
+Buffer tree_memory(std::int64_t leaves, std::int64_t floats) {
   Arena measure;
-  static_cast<void>(lay_out(recipe.leaves_per_step(), floats, measure));
-  return {measure.used(), "gradients and moments"};
+  static_cast<void>(LeafTree(leaves, floats, measure));
+  return {measure.used(), "gradients"};
 }
 
 View view_of(const std::vector<std::int32_t>& values, std::int64_t rows) {
@@ -65,15 +59,16 @@ Learner::Learner(const Recipe& recipe, CpuStream& stream)
               .remat = recipe.train.remat,
               .use = Weights::Use::kForwardAndBackward},
              stream),
-      memory_(learner_memory(recipe, model_.table().size())),
+      moments_memory_(moments_memory(recipe, model_.table().size())),
+      tree_memory_(tree_memory(recipe.leaves_per_step(), model_.table().size())),
       tree_([&] {
-        Arena arena(memory_);
-        LearnerMemory memory = lay_out(recipe.leaves_per_step(), model_.table().size(), arena);
-        first_moment_ = memory.first_moment;
-        second_moment_ = memory.second_moment;
-        return memory.tree;
+        Arena arena(tree_memory_);
+        return LeafTree(recipe.leaves_per_step(), model_.table().size(), arena);
       }()),
       leaf_sums_(static_cast<std::size_t>(recipe.leaves_per_step())) {
+  Arena moments(moments_memory_);
+  first_moment_ = moments.take(DType::kF32, {model_.table().size()});
+  second_moment_ = moments.take(DType::kF32, {model_.table().size()});
   model_.reserve({recipe.batch.microbatch, recipe.data.sequence_length}, Pass::kTraining);
   for (const auto& parameter : model_.table().parameters()) {
     const bool decayed = is_decayed(recipe.optim, parameter.name);

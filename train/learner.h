@@ -65,7 +65,8 @@ class Learner {
   Recipe recipe_;
   CpuStream& stream_;
   Model model_;
-  Buffer memory_;
+  Buffer moments_memory_;
+  Buffer tree_memory_;
   View first_moment_;
   View second_moment_;
   LeafTree tree_;

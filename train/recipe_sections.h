@@ -30,6 +30,11 @@ constexpr auto enum_table(LossDivisor) {
                     EnumName{LossDivisor::kOlmoCore, "olmo-core"}};
 }
 
+enum class Offload { kNone, kDisk };
+constexpr auto enum_table(Offload) {
+  return std::array{EnumName{Offload::kNone, "none"}, EnumName{Offload::kDisk, "disk"}};
+}
+
 struct RunConfig {
   std::string name = "run";
   std::string dir;
@@ -132,6 +137,7 @@ struct TrainConfig {
   std::vector<std::array<std::int64_t, 2>> steps_to_skip;
   Precision precision = Precision::kBf16;
   Remat remat = Remat::kNone;
+  Offload offload = Offload::kNone;
   double z_loss = 1e-5;
   LossDivisor loss_divisor = LossDivisor::kGlobal;
   int max_skipped_in_row = 10;
@@ -152,6 +158,11 @@ struct TrainConfig {
       "of matrix products; resuming under another one works but is not bit-exact",
       {.benign = true});
     v("remat", remat, "what backward computes again to save memory; the same bits for all",
+      {.benign = true});
+    v("offload", offload,
+      "where the optimiser's moments and the copy that is being saved are kept: in memory (none) "
+      "or "
+      "in files of the run's directory (disk); the same bits",
       {.benign = true});
     v("z_loss", z_loss, "weight of the mean squared logsumexp", {.min = 0});
     v("loss_divisor", loss_divisor, "what the summed loss is divided by");

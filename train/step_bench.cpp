@@ -85,6 +85,9 @@ StepBench bench_step(const Recipe& recipe, std::int64_t steps) {
   bench.flops = {.maxtext = instance.maxtext * instances,
                  .olmo_core = instance.olmo_core * instances,
                  .window_exact = instance.window_exact * instances};
+  if (recipe.train.offload == Offload::kDisk) {
+    FileSystem::real().create_directories(recipe.directory());
+  }
   {
     Learner learner(recipe, stream);
     learner.initialise();

@@ -106,8 +106,13 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
       MetricsLog::Options{.tensorboard = recipe_.metrics.tensorboard, .csv = recipe_.metrics.csv});
   replay_ = std::make_unique<ReplayCheck>(metrics_->superseded());
   consumed_ = std::make_unique<ConsumedLog>(fs_, directory_, state_.step);
+  const std::int64_t staging = learner_->checkpoint_floats() * std::int64_t{sizeof(float)};
+  constexpr const char* kWhat = "the copy that is being saved";
   saver_ = std::make_unique<AsyncSaver>(
-      fs_, checkpoints_, learner_->checkpoint_floats(), [this](std::int64_t) {
+      fs_, checkpoints_,
+      recipe_.train.offload == Offload::kDisk ? Buffer(staging, kWhat, directory_)
+                                              : Buffer(staging, kWhat),
+      [this](std::int64_t) {
         apply_retention(fs_, checkpoints_,
                         {.keep_last = recipe_.checkpoint.keep_last,
                          .keep_every = recipe_.checkpoint.keep_every,
