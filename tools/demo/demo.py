@@ -276,6 +276,9 @@ def main():
         print(f"error: {' '.join(map(str, error.cmd[:3]))} ... ended with {error.returncode}",
               file=sys.stderr)  # fmt: skip
         sys.exit(error.returncode if 0 < error.returncode < 126 else 1)
+    except KeyboardInterrupt:
+        print("\nstopped; run the same command to go on", file=sys.stderr)
+        sys.exit(75)
     print(f"\ndone in {time.monotonic() - begin:.0f} s")
     sys.exit(code)
 

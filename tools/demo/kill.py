@@ -22,7 +22,7 @@ def run_and_kill(command, checkpoints, step):
                     os.kill(process.pid, signal.SIGKILL)
                     found.append(name)
                     return
-            time.sleep(0.0005)
+            time.sleep(0.001)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
