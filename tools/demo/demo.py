@@ -273,8 +273,8 @@ def main():
         demo.export()
         code = demo.summary(texts, report)
     except subprocess.CalledProcessError as error:
-        print(f"error: {' '.join(map(str, error.cmd[:3]))} ... ended with {error.returncode}",
-              file=sys.stderr)  # fmt: skip
+        print(f"error: {' '.join(map(str, error.cmd[:3]))} ... ended with {error.returncode}; "
+              f"rm -r {shown(demo.directory)} starts afresh", file=sys.stderr)  # fmt: skip
         sys.exit(error.returncode if 0 < error.returncode < 126 else 1)
     except KeyboardInterrupt:
         print("\nstopped; run the same command to go on", file=sys.stderr)
