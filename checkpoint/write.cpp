@@ -145,6 +145,10 @@ void remove_directory(FileSystem& fs, const std::string& directory) {
 std::string write_checkpoint(FileSystem& fs, const std::string& checkpoints,
                              const CheckpointContents& contents) {
   require_finite(contents);
+  if (!fs.is_directory(checkpoints)) {
+    fail(ErrorKind::kIo, printable(checkpoints), ": is gone, so step ", contents.state.step,
+         " cannot be saved; was the run's directory removed?");
+  }
   static std::atomic<int> serial{0};
   const std::string id = concat(getpid(), "-", serial++);
   const std::string name = paths::checkpoint_name(contents.state.step);

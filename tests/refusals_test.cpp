@@ -145,6 +145,15 @@ TEST_F(Refusal, DirectoriesThatCannotBeWritten) {
   expect_refused(train(std::string(5000, 'x')), 2, {"xxx"});
 }
 
+TEST_F(Refusal, ARunDirectoryThatIsRemovedWhileTraining) {
+  Process process(directory_, arguments("r", {"train.steps=100000"}));
+  while (process.running() && read("r/metrics.jsonl").empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  stdfs::rename(path("r"), path("gone"));
+  expect_refused(process.wait(), 5, {"r/checkpoints", "is gone"});
+}
+
 TEST_F(Refusal, OddButLegalDirectoryNames) {
   for (const std::string run : {"with space", "\xc3\xbcml\xc3\xa4ut", "new\nline"}) {
     // A run.dir on the command line is a TOML value; a literal newline needs quoting.
