@@ -5,7 +5,8 @@
 add_library(lockstep_flags INTERFACE)
 target_compile_options(lockstep_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-  -Wno-restrict  # g++ 12 warns falsely inside std::string (GCC bug 105329)
+  # g++ 12 warns falsely inside std::string (GCC bug 105329); clang does not know the option.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   -ffp-contract=off)
 target_include_directories(lockstep_flags INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 
