@@ -20,8 +20,7 @@ struct Piece {
 
 }  // namespace
 
-AsyncSaver::AsyncSaver(FileSystem& fs, std::string checkpoints, Buffer staging,
-                       std::function<void(std::int64_t)> saved)
+AsyncSaver::AsyncSaver(FileSystem& fs, std::string checkpoints, Buffer staging, Saved saved)
     : fs_(fs),
       checkpoints_(std::move(checkpoints)),
       saved_(std::move(saved)),
@@ -90,9 +89,10 @@ void AsyncSaver::work() {
     if (!pending_) return;
     std::optional<Error> error;
     lock.unlock();
+    const std::int64_t began = now_ns();
     try {
       write_checkpoint(fs_, checkpoints_, *pending_);
-      saved_(pending_->state.step);
+      saved_(pending_->state.step, began);
     } catch (const Error& failure) {
       error = failure;
     } catch (const std::exception& failure) {

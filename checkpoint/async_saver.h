@@ -19,10 +19,12 @@ namespace lockstep {
 // `fs` must outlive it. Used by one thread.
 class AsyncSaver {
  public:
+  // After a checkpoint is durable: its step, and when (monotonic clock) writing it began.
+  using Saved = std::function<void(std::int64_t step, std::int64_t began_ns)>;
+
   // `staging` takes the copy: at least the bytes of all tensors of a checkpoint, moments included.
   // `saved` runs on the saver's thread after a checkpoint is durable (retention, say).
-  AsyncSaver(FileSystem& fs, std::string checkpoints, Buffer staging,
-             std::function<void(std::int64_t step)> saved);
+  AsyncSaver(FileSystem& fs, std::string checkpoints, Buffer staging, Saved saved);
   ~AsyncSaver();  // waits; an error not yet seen is lost, so call finish() first
   AsyncSaver(const AsyncSaver&) = delete;
   AsyncSaver& operator=(const AsyncSaver&) = delete;
@@ -43,7 +45,7 @@ class AsyncSaver {
 
   FileSystem& fs_;
   std::string checkpoints_;
-  std::function<void(std::int64_t)> saved_;
+  Saved saved_;
   Buffer staging_;
   std::mutex mutex_;
   std::condition_variable changed_;

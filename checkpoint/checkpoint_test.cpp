@@ -236,7 +236,7 @@ TEST_F(CheckpointTest, AsyncSaverStoresTheStepItWasGiven) {
   ThreadPool pool(2);
   std::vector<std::int64_t> saved;
   AsyncSaver saver(FileSystem::real(), directory_, Buffer(4 * 3 * (7 + 15), "staging"),
-                   [&](std::int64_t step) { saved.push_back(step); });
+                   [&](std::int64_t step, std::int64_t) { saved.push_back(step); });
   for (const std::int64_t step : {1, 2, 3}) {
     saver.save(pool, contents(step));
     std::fill(a_.begin(), a_.end(), -1.0F);  // training goes on
@@ -255,7 +255,8 @@ TEST_F(CheckpointTest, AsyncSaverReportsAFailureOnceAndGoesOn) {
   ThreadPool pool(1);
   FaultyFileSystem fs(FileSystem::real());
   fs.fail_at(4, EIO);
-  AsyncSaver saver(fs, directory_, Buffer(4 * 3 * (7 + 15), "staging"), [](std::int64_t) {});
+  AsyncSaver saver(fs, directory_, Buffer(4 * 3 * (7 + 15), "staging"),
+                   [](std::int64_t, std::int64_t) {});
   saver.save(pool, contents(1));
   EXPECT_THROW(saver.finish(), Error);
   saver.save(pool, contents(2));

@@ -6,6 +6,7 @@
 
 #include "model/init.h"
 #include "model/model.h"
+#include "model/training_scratch.h"
 
 // Counts every allocation of this executable.
 namespace {
@@ -59,6 +60,7 @@ TEST(Model, AStepAllocatesNothing) {
       const LossSums second = step();
       EXPECT_EQ(allocations - before, 0) << to_name(precision) << " " << to_name(remat);
       EXPECT_EQ(stream.scratch_bytes(), scratch);
+      EXPECT_EQ(scratch, training_scratch_bytes(config, {2, 50}, precision, stream.isa(), 2));
       EXPECT_EQ(second.ce, first.ce);
     }
   }

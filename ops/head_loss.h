@@ -54,4 +54,7 @@ struct HeadLossBackward {
 void enqueue(CpuStream& stream, const HeadLossForward& op);
 void enqueue(CpuStream& stream, const HeadLossBackward& op);
 
+// What the op takes of a stream's scratch memory; of views, the shapes alone are read.
+[[nodiscard]] std::int64_t scratch_bytes(const HeadLossBackward& op, Isa isa, int threads);
+
 }  // namespace lockstep::ops

@@ -53,4 +53,7 @@ void enqueue(CpuStream& stream, const MatmulForward& op);
 void enqueue(CpuStream& stream, const MatmulBackwardInput& op);
 void enqueue(CpuStream& stream, const MatmulBackwardWeight& op);
 
+// What the op takes of a stream's scratch memory; of views, the shapes alone are read.
+[[nodiscard]] std::int64_t scratch_bytes(const MatmulBackwardWeight& op, Isa isa, int threads);
+
 }  // namespace lockstep::ops

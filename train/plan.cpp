@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/activations.h"
 #include "model/rope_table.h"
+#include "model/training_scratch.h"
 #include "model/weights.h"
 #include "parallel/leaf_tree.h"
 
@@ -15,6 +16,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t kFloat = 4;
+// Code, libraries, stacks and what the C library keeps, as measured of the smallest model.
+constexpr std::int64_t kProgramBytes = std::int64_t{12} << 20U;
 // Epoch boundaries shown of one stage; the last one is always shown.
 constexpr std::int64_t kMaxEpochs = 8;
 
@@ -46,14 +49,10 @@ void add_epochs(const Recipe& recipe, std::int64_t instances, std::int64_t last,
   }
 }
 
-std::int64_t element_bytes(Precision precision) { return precision == Precision::kBf16 ? 2 : 4; }
-
-// The head's logits are kept for a chunk of rows only, in the products' dtype (ops/head_loss.h).
-std::int64_t logits_bytes(const Recipe& recipe) {
-  constexpr std::int64_t kChunk = std::int64_t{256} << 20U;
-  const std::int64_t tokens = recipe.batch.microbatch * recipe.data.sequence_length;
-  return std::min(kChunk,
-                  tokens * recipe.model.vocab_rows() * element_bytes(recipe.train.precision));
+// Batches made ahead, the one in use and the one being made: tokens, targets and segments.
+std::int64_t loader_bytes(const Recipe& recipe) {
+  constexpr std::int64_t kId = 4;
+  return (recipe.data.prefetch + 2) * recipe.tokens_per_step() * 3 * kId;
 }
 
 std::int64_t kept_checkpoints(const CheckpointConfig& config, std::int64_t last_step) {
@@ -142,7 +141,13 @@ StagePlan plan_stage(const Recipe& recipe, std::optional<std::int64_t> instances
 
 std::int64_t MemoryPlan::total() const {
   std::int64_t sum = 0;
-  for (const MemoryClass& each : classes) sum += each.bytes;
+  for (const MemoryClass& each : classes) sum += each.in_memory ? each.bytes : 0;
+  return sum;
+}
+
+std::int64_t MemoryPlan::step_total() const {
+  std::int64_t sum = 0;
+  for (const MemoryClass& each : classes) sum += each.of_step && each.in_memory ? each.bytes : 0;
   return sum;
 }
 
@@ -152,7 +157,9 @@ MemoryPlan plan_memory(const Recipe& recipe, std::int64_t last_step, Isa isa) {
   const LeafShape leaf{recipe.batch.microbatch, recipe.data.sequence_length};
   const std::int64_t floats = ParameterTable(model).size();
   const std::int64_t state = 3 * floats * kFloat;
+  const int threads = recipe.cpu.thread_count();
 
+  const bool in_memory = recipe.train.offload == Offload::kNone;
   MemoryPlan plan;
   for (const auto& entry : enum_table(Remat{})) {
     plan.activations.push_back(
@@ -163,15 +170,17 @@ MemoryPlan plan_memory(const Recipe& recipe, std::int64_t last_step, Isa isa) {
       {"weights, fp32 master", floats * kFloat},
       {concat("weights, ", to_name(precision), " for products"),
        Weights::packed_bytes(model, precision, Weights::Use::kForwardAndBackward, isa)},
-      {"moments, fp32", 2 * floats * kFloat},
+      {"moments, fp32", 2 * floats * kFloat, true, in_memory},
       {concat("gradients, ", LeafTree::buffers(recipe.leaves_per_step()),
               " partial sums of the leaf tree"),
        LeafTree::buffers(recipe.leaves_per_step()) * floats * kFloat},
       {concat("activations of a leaf, remat ", to_name(recipe.train.remat)),
        plan.activations[policy].bytes},
-      {"logits chunk", logits_bytes(recipe)},
+      {"kernel scratch", training_scratch_bytes(model, leaf, precision, isa, threads)},
       {"rotary tables", RopeTable::bytes(model, recipe.data.sequence_length)},
-      {"checkpoint staging", state},
+      {"program", kProgramBytes},
+      {"batches made ahead", loader_bytes(recipe), false},
+      {"checkpoint staging", state, false, in_memory},
   };
   plan.checkpoint_bytes = state;
   plan.disk_bytes = state * kept_checkpoints(recipe.checkpoint, last_step);

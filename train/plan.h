@@ -52,6 +52,8 @@ struct StagePlan {
 struct MemoryClass {
   std::string name;
   std::int64_t bytes = 0;
+  bool of_step = true;    // taken by a step alone, without data, files or checkpoints
+  bool in_memory = true;  // else in files that are mapped; the sums leave it out
 };
 struct MemoryPlan {
   std::vector<MemoryClass> classes;
@@ -59,6 +61,7 @@ struct MemoryPlan {
   std::int64_t checkpoint_bytes = 0;     // one checkpoint on disk
   std::int64_t disk_bytes = 0;           // all that are kept at the end of the run, at most
   [[nodiscard]] std::int64_t total() const;
+  [[nodiscard]] std::int64_t step_total() const;
 };
 
 struct PresetCount {
@@ -96,6 +99,8 @@ struct PlanInput {
 [[nodiscard]] std::vector<Recipe> read_stages(const std::string& recipe_path, const Recipe& recipe);
 
 [[nodiscard]] StagePlan plan_stage(const Recipe& recipe, std::optional<std::int64_t> instances);
+// For kernels of this instruction set; recipe.cpu.threads, or all that the process may use, decide
+// on a part of the scratch memory.
 [[nodiscard]] MemoryPlan plan_memory(const Recipe& recipe, std::int64_t last_step, Isa isa);
 
 [[nodiscard]] std::string plan_json(const Plan& plan);

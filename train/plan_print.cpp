@@ -77,8 +77,9 @@ std::string stage_text(const StagePlan& stage) {
 std::string memory_text(const MemoryPlan& memory) {
   std::string out = "memory of a process that holds the whole model\n";
   for (const MemoryClass& each : memory.classes) {
-    out += line("  %-48s %10s\n", each.name.c_str(),
-                human_bytes(static_cast<std::uint64_t>(each.bytes)).c_str());
+    out += line("  %-48s %10s%s\n", each.name.c_str(),
+                human_bytes(static_cast<std::uint64_t>(each.bytes)).c_str(),
+                each.in_memory ? "" : " in files, not counted");
   }
   out += line("  %-48s %10s\n", "total",
               human_bytes(static_cast<std::uint64_t>(memory.total())).c_str());

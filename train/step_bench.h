@@ -30,7 +30,7 @@ struct StepBench {
   std::vector<OpTime> ops;             // most time first; over all timed steps
   double traced_seconds = 0;           // of all ops
   std::int64_t peak_memory_bytes = 0;  // of the process
-  std::int64_t predicted_memory_bytes = 0;  // as the dry run says
+  std::int64_t predicted_memory_bytes = 0;  // as the dry run says of a step
 };
 
 // Trains `steps` steps of the recipe on made-up tokens, after one that is not timed: no data, no

@@ -19,6 +19,7 @@
 #include "train/consumed_log.h"
 #include "train/learner.h"
 #include "train/plan.h"
+#include "train/profile.h"
 #include "train/run_lock.h"
 #include "train/stop_request.h"
 #include "train/training_data.h"
@@ -48,6 +49,7 @@ class Trainer {
   void log_consumed(std::int64_t step, const std::string& digest, bool passed_over);
   void save(std::int64_t step);
   void run_tasks(std::int64_t step);
+  void write_profile();
   void report_replay();
 
   FileSystem& fs_;
@@ -56,6 +58,7 @@ class Trainer {
   const TrainObserver& observer_;
   std::string directory_;
   std::string checkpoints_;
+  Profile profile_;
   std::unique_ptr<RunLock> lock_;
   std::unique_ptr<EventLog> events_;
   CpuStream stream_;
@@ -88,6 +91,7 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
       observer_(observer),
       directory_(recipe.directory()),
       checkpoints_(join_path(directory_, paths::kCheckpoints)),
+      profile_(recipe.profile, directory_),
       stream_(recipe.cpu.thread_count(), recipe.cpu.kernel_isa()) {
   fs_.create_directories(directory_);
   lock_ = std::make_unique<RunLock>(directory_);
@@ -112,7 +116,8 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
       fs_, checkpoints_,
       recipe_.train.offload == Offload::kDisk ? Buffer(staging, kWhat, directory_)
                                               : Buffer(staging, kWhat),
-      [this](std::int64_t) {
+      [this](std::int64_t, std::int64_t began_ns) {
+        profile_.add(Profile::Row::kSaver, "checkpoint write", began_ns, now_ns());
         apply_retention(fs_, checkpoints_,
                         {.keep_last = recipe_.checkpoint.keep_last,
                          .keep_every = recipe_.checkpoint.keep_every,
@@ -230,8 +235,10 @@ TrainSummary Trainer::run() {
     if (recipe_.saves_at(step)) save(step);
     saver_->check();
     run_tasks(step);
+    if (profile_.covers(step) && !profile_.covers(step + 1)) write_profile();
   }
   if (saved_step_ != state_.step) save(state_.step);
+  write_profile();  // of a run that ended among its steps
   saver_->finish();
   summary_.seconds = seconds_since(begin);
   summary_.overhead_seconds += saver_->waited_seconds();
@@ -245,10 +252,21 @@ TrainSummary Trainer::run() {
   return summary_;
 }
 
+void Trainer::write_profile() {
+  if (!profile_.active()) return;
+  saver_->finish();
+  stream_.set_trace(nullptr);
+  profile_.write(fs_);
+}
+
 bool Trainer::one_step(std::int64_t step) {
+  profile_.begin(step);
+  stream_.set_trace(profile_.ops());
+  const ProfileSpan span(profile_, Profile::Row::kRun, "step");
   const std::int64_t begin = now_ns();
   loader_->next(batch_);
   const double data_seconds = seconds_since(begin);
+  profile_.add(Profile::Row::kLoader, "loader wait", begin, now_ns());
   StepRecord record;
   record.lr = schedule_.lr(step);
   const StepResult result = learner_->step(batch_, record.lr, state_);
@@ -330,6 +348,11 @@ void Trainer::log_consumed(std::int64_t step, const std::string& digest, bool pa
 
 void Trainer::save(std::int64_t step) {
   consumed_->flush();
+  {
+    const ProfileSpan wait(profile_, Profile::Row::kRun, "wait for the last checkpoint");
+    saver_->finish();
+  }
+  const ProfileSpan span(profile_, Profile::Row::kRun, "checkpoint snapshot");
   saver_->save(stream_.pool(), {.state = state_,
                                 .recipe_toml = config_toml(recipe_),
                                 .recipe_fingerprint = config_fingerprint(recipe_),
@@ -344,6 +367,7 @@ void Trainer::run_tasks(std::int64_t step) {
     if (task.interval <= 0 || (step % task.interval != 0 && step != last_step_)) continue;
     if (saved_step_ != step) save(step);  // a crash in the task must not lose the run
     saver_->finish();
+    const ProfileSpan span(profile_, Profile::Row::kRun, task.name);
     OrderedJson fields = task.run(learner_->model(), step, [this] { return stop_.signal() != 0; });
     events_->add(task.name, step, fields);
   }

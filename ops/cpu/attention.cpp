@@ -174,6 +174,52 @@ std::int64_t cut_chunks(const AttentionProblem& p, std::int64_t lanes, Attention
   return offset;
 }
 
+AttentionProblem problem_of(const AttentionBackward& op) {
+  AttentionProblem p = problem_of(op.q, op.k, op.v, op.out, op.lse, op.segments);
+  p.dout = tensor_of(op.dout);
+  p.dq = tensor_of(op.dq);
+  p.dk = tensor_of(op.dk);
+  p.dv = tensor_of(op.dv);
+  p.keys = p.queries;
+  p.window = window_of(op.window);
+  p.scale = op.scale;
+  return p;
+}
+
+const AttentionBackwardKernels& kernels_of(const AttentionBackward& op, Isa isa) {
+  return op.q.dtype() == DType::kBF16 ? LOCKSTEP_BY_ISA(isa, attention_backward_bf16)
+                                      : LOCKSTEP_BY_ISA(isa, attention_backward_f32);
+}
+
+// How the backward pass is cut, and where the parts of its scratch memory begin.
+struct BackwardLayout {
+  int vectors;
+  std::int64_t pairs_at_once;
+  std::int64_t segments, chunks, dq, threads;
+  std::int64_t thread_bytes;
+  std::int64_t bytes;
+};
+
+BackwardLayout backward_layout(const AttentionProblem& p, const AttentionBackwardKernels& kernels,
+                               int threads) {
+  BackwardLayout at{};
+  at.vectors = vectors_for(p.queries, p.window);
+  const std::int64_t lanes = std::int64_t{16} * at.vectors;
+  const std::int64_t chunks = chunks_of(p);
+  const std::int64_t pairs = std::int64_t{p.batches} * p.kv_heads;
+  at.pairs_at_once = std::min(pairs, ceil_div(kTasksInFlight, chunks));
+  const std::int64_t dq_values = cut_chunks(p, lanes, nullptr) * lanes * ceil_div(p.dim, 16) * 16;
+  Parts parts;
+  at.segments = parts.add(segment_bytes(p));
+  at.chunks = parts.add((chunks + 1) * static_cast<std::int64_t>(sizeof(AttentionChunk)));
+  at.dq = parts.add(at.pairs_at_once * (p.heads / p.kv_heads) * dq_values *
+                    static_cast<std::int64_t>(sizeof(float)));
+  at.thread_bytes = ceil_div(kernels.scratch_bytes(p, at.vectors), 64) * 64;
+  at.threads = parts.add(at.thread_bytes * threads);
+  at.bytes = parts.bytes();
+  return at;
+}
+
 }  // namespace
 
 void enqueue(CpuStream& stream, const AttentionForward& op) {
@@ -195,54 +241,38 @@ void enqueue(CpuStream& stream, const AttentionForward& op) {
   }
 }
 
-void enqueue(CpuStream& stream, const AttentionBackward& op) {
-  AttentionProblem p = problem_of(op.q, op.k, op.v, op.out, op.lse, op.segments);
-  p.dout = tensor_of(op.dout);
-  p.dq = tensor_of(op.dq);
-  p.dk = tensor_of(op.dk);
-  p.dv = tensor_of(op.dv);
-  p.keys = p.queries;
-  p.window = window_of(op.window);
-  p.scale = op.scale;
-  const bool is_bf16 = op.q.dtype() == DType::kBF16;
-  const AttentionBackwardKernels& kernels =
-      is_bf16 ? LOCKSTEP_BY_ISA(stream.isa(), attention_backward_bf16)
-              : LOCKSTEP_BY_ISA(stream.isa(), attention_backward_f32);
+std::int64_t scratch_bytes(const AttentionBackward& op, Isa isa, int threads) {
+  const AttentionProblem p = problem_of(op);
+  return backward_layout(p, kernels_of(op, isa), threads).bytes;
+}
 
-  AttentionBackwardWork work{};
-  work.vectors = vectors_for(p.queries, p.window);
-  const std::int64_t lanes = std::int64_t{16} * work.vectors;
+void enqueue(CpuStream& stream, const AttentionBackward& op) {
+  AttentionProblem p = problem_of(op);
+  const AttentionBackwardKernels& kernels = kernels_of(op, stream.isa());
+  const BackwardLayout at = backward_layout(p, kernels, stream.pool().threads());
+  const std::int64_t lanes = std::int64_t{16} * at.vectors;
   const std::int64_t tiles = ceil_div(p.queries, lanes);
   const std::int64_t chunks = chunks_of(p);
-  work.chunks = narrow(chunks);
   const std::int64_t share = p.heads / p.kv_heads;
   const std::int64_t pairs = std::int64_t{p.batches} * p.kv_heads;
-  const std::int64_t pairs_at_once = std::min(pairs, ceil_div(kTasksInFlight, chunks));
+  AttentionBackwardWork work{};
+  work.vectors = at.vectors;
+  work.chunks = narrow(chunks);
+  auto* scratch = static_cast<char*>(stream.scratch(at.bytes));
 
-  Parts parts;
-  const std::int64_t segments_at = parts.add(segment_bytes(p));
-  const std::int64_t chunk_at =
-      parts.add((chunks + 1) * static_cast<std::int64_t>(sizeof(AttentionChunk)));
-  const std::int64_t dq_values = cut_chunks(p, lanes, nullptr) * lanes * ceil_div(p.dim, 16) * 16;
-  const std::int64_t dq_at =
-      parts.add(pairs_at_once * share * dq_values * static_cast<std::int64_t>(sizeof(float)));
-  const std::int64_t thread_bytes = ceil_div(kernels.scratch_bytes(p, work.vectors), 64) * 64;
-  const std::int64_t threads_at = parts.add(thread_bytes * stream.pool().threads());
-  auto* scratch = static_cast<char*>(stream.scratch(parts.bytes()));
-
-  summarise_segments(p, scratch + segments_at);
-  auto* chunk = reinterpret_cast<AttentionChunk*>(scratch + chunk_at);
+  summarise_segments(p, scratch + at.segments);
+  auto* chunk = reinterpret_cast<AttentionChunk*>(scratch + at.chunks);
   cut_chunks(p, lanes, chunk);
   work.chunk = chunk;
-  work.dq_partial = reinterpret_cast<float*>(scratch + dq_at);
-  for (std::int64_t first = 0; first < pairs; first += pairs_at_once) {
-    const std::int64_t count = std::min(pairs_at_once, pairs - first);
+  work.dq_partial = reinterpret_cast<float*>(scratch + at.dq);
+  for (std::int64_t first = 0; first < pairs; first += at.pairs_at_once) {
+    const std::int64_t count = std::min(at.pairs_at_once, pairs - first);
     work.first_pair = narrow(first);
     // The first chunks are seen by the most queries: they go first.
     stream.pool().parallel_for(count * chunks, [&](std::int64_t i, int thread) {
       kernels.chunk(p, work, static_cast<std::int32_t>(first + i % count),
                     static_cast<std::int32_t>(i / count),
-                    scratch + threads_at + thread * thread_bytes);
+                    scratch + at.threads + thread * at.thread_bytes);
     });
     stream.pool().parallel_for(count * share * tiles, [&](std::int64_t i, int) {
       kernels.finish(p, work, static_cast<std::int32_t>(first * share + i / tiles),

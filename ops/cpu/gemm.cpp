@@ -134,10 +134,10 @@ void gemm(CpuStream& stream, const Gemm& g, void* scratch) {
   });
 }
 
-std::int64_t gemm_scratch_bytes(CpuStream& stream, const Gemm& g) {
-  const GemmKernels& kernels = gemm_kernels_of(stream.isa());
-  const Blocks b = blocks_of(kernels, g, stream.pool().threads());
-  return stream.pool().threads() * round_up(workspace_of(kernels, g, b).bytes, 64);
+std::int64_t gemm_scratch_bytes(Isa isa, int threads, const Gemm& g) {
+  const GemmKernels& kernels = gemm_kernels_of(isa);
+  const Blocks b = blocks_of(kernels, g, threads);
+  return threads * round_up(workspace_of(kernels, g, b).bytes, 64);
 }
 
 void gemm_on_one_thread(const GemmKernels& kernels, const Gemm& g, void* workspace) {

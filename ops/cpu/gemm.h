@@ -37,7 +37,7 @@ struct Gemm {
 
 // The whole product, on all threads of the stream. scratch: gemm_scratch_bytes, aligned to 64.
 void gemm(CpuStream& stream, const Gemm& g, void* scratch);
-[[nodiscard]] std::int64_t gemm_scratch_bytes(CpuStream& stream, const Gemm& g);
+[[nodiscard]] std::int64_t gemm_scratch_bytes(Isa isa, int threads, const Gemm& g);
 
 // The product by the calling thread alone, for those who want C in cache, in small pieces.
 // workspace: gemm_workspace_bytes for this m and n, aligned to 64.

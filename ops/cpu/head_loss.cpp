@@ -248,18 +248,20 @@ Gemm weight_gradient(const Head& head, const Passed& p, const void* h_panels, fl
 }
 
 // Rows whose exponentials are kept at a time: equal parts of whole tiles.
-std::int64_t chunk_rows(std::int64_t rows, std::int64_t row_bytes, std::int64_t kept_bytes) {
-  const std::int64_t most = std::max(kTileRows, kept_bytes / row_bytes / kTileRows * kTileRows);
+std::int64_t chunk_rows(const HeadLossBackward& op) {
+  const std::int64_t rows = op.h.dim(0);
+  const std::int64_t row_bytes = op.vocab * static_cast<std::int64_t>(size_of(op.w->dtype()));
+  const std::int64_t most = std::max(kTileRows, op.kept_bytes / row_bytes / kTileRows * kTileRows);
   return std::min(rows, round_up(ceil_div(rows, ceil_div(rows, most)), kTileRows));
 }
 
-Head head_of(CpuStream& stream, const PackedWeight& w, const View& h, const View& targets,
-             std::int64_t vocab, std::int64_t first, std::int64_t rows) {
-  LOCKSTEP_CHECK(w.isa() == stream.isa(), "weight packed for ", name_of(w.isa()), ", stream of ",
-                 name_of(stream.isa()));
+Head head_of(Isa isa, const PackedWeight& w, const View& h, const View& targets, std::int64_t vocab,
+             std::int64_t first, std::int64_t rows) {
+  LOCKSTEP_CHECK(w.isa() == isa, "weight packed for ", name_of(w.isa()), ", stream of ",
+                 name_of(isa));
   const auto element = static_cast<std::int64_t>(size_of(w.dtype()));
-  return {gemm_kernels_of(stream.isa()),
-          kernels_of(stream.isa()),
+  return {gemm_kernels_of(isa),
+          kernels_of(isa),
           w,
           static_cast<const char*>(h.raw()) + first * h.stride(0) * element,
           h.stride(0),
@@ -275,16 +277,16 @@ struct ChunkMemory {
   std::int64_t bytes;
 };
 
-ChunkMemory chunk_memory(CpuStream& stream, const Head& head, void* memory) {
+ChunkMemory chunk_memory(Isa isa, int threads, const Head& head, void* memory) {
   Scratch scratch(memory);
   ChunkMemory m{};
   m.passed = take_passed(scratch, head, false, true);
   m.h_panels =
       scratch.take<char>(packed_size(head.w.dtype(), head.rows, head.w.in()) * head.element());
   const std::int64_t workspace = std::max(
-      {stream.pool().threads() * tile_memory(head).bytes,
-       gemm_scratch_bytes(stream, input_gradient(head, m.passed, nullptr)),
-       gemm_scratch_bytes(stream, weight_gradient(head, m.passed, nullptr, nullptr, true))});
+      {threads * tile_memory(head).bytes,
+       gemm_scratch_bytes(isa, threads, input_gradient(head, m.passed, nullptr)),
+       gemm_scratch_bytes(isa, threads, weight_gradient(head, m.passed, nullptr, nullptr, true))});
   m.workspace = scratch.take<char>(workspace);
   m.bytes = scratch.used();
   return m;
@@ -293,7 +295,7 @@ ChunkMemory chunk_memory(CpuStream& stream, const Head& head, void* memory) {
 }  // namespace
 
 void enqueue(CpuStream& stream, const HeadLossForward& op) {
-  const Head head = head_of(stream, *op.w, op.h, op.targets, op.vocab, 0, op.h.dim(0));
+  const Head head = head_of(stream.isa(), *op.w, op.h, op.targets, op.vocab, 0, op.h.dim(0));
   const bool argmax = !op.token_argmax.empty();
   const auto layout = [&](Scratch& scratch, char*& tiles) {
     const Passed p = take_passed(scratch, head, argmax, false);
@@ -319,17 +321,22 @@ void enqueue(CpuStream& stream, const HeadLossForward& op) {
   });
 }
 
+std::int64_t scratch_bytes(const HeadLossBackward& op, Isa isa, int threads) {
+  const Head head = head_of(isa, *op.w, op.h, op.targets, op.vocab, 0, chunk_rows(op));
+  return chunk_memory(isa, threads, head, nullptr).bytes;
+}
+
 void enqueue(CpuStream& stream, const HeadLossBackward& op) {
   const std::int64_t rows = op.h.dim(0);
   const std::int64_t in = op.w->in();
-  const auto element = static_cast<std::int64_t>(size_of(op.w->dtype()));
-  const std::int64_t chunk = chunk_rows(rows, op.vocab * element, op.kept_bytes);
+  const std::int64_t chunk = chunk_rows(op);
+  const int threads = stream.pool().threads();
   auto* dw = op.dw.data<float>();
   for (std::int64_t first = 0; first < rows; first += chunk) {
-    const Head head =
-        head_of(stream, *op.w, op.h, op.targets, op.vocab, first, std::min(chunk, rows - first));
-    const std::int64_t bytes = chunk_memory(stream, head, nullptr).bytes;
-    const ChunkMemory m = chunk_memory(stream, head, stream.scratch(bytes));
+    const Head head = head_of(stream.isa(), *op.w, op.h, op.targets, op.vocab, first,
+                              std::min(chunk, rows - first));
+    const std::int64_t bytes = chunk_memory(stream.isa(), threads, head, nullptr).bytes;
+    const ChunkMemory m = chunk_memory(stream.isa(), threads, head, stream.scratch(bytes));
     pass_over_logits(stream, head, m.passed, m.workspace);
     finish_rows(stream, op, head, m.passed, first);
     make_gradients(stream, head, m.passed, op.scale);

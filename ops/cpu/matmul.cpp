@@ -31,6 +31,18 @@ Gemm product(const View& c, const View& a, const void* b, std::int64_t k, Accumu
   return g;
 }
 
+// dw = dy^T x, x packed.
+Gemm weight_gradient(const MatmulBackwardWeight& op, const void* packed) {
+  Gemm g = product(op.dw, op.dy, packed, op.x.dim(0), op.accumulate);
+  g.a_layout = Gemm::Layout::kTransposed;
+  return g;
+}
+
+std::int64_t packed_bytes(const MatmulBackwardWeight& op) {
+  const auto size = static_cast<std::int64_t>(size_of(op.x.dtype()));
+  return (packed_size(op.x.dtype(), op.x.dim(0), op.x.dim(1)) * size + 63) / 64 * 64;
+}
+
 void require_isa(CpuStream& stream, const PackedWeight& w) {
   LOCKSTEP_CHECK(w.isa() == stream.isa(), "weight packed for ", name_of(w.isa()), ", stream of ",
                  name_of(stream.isa()));
@@ -78,27 +90,24 @@ void enqueue(CpuStream& stream, const PackWeight& op) {
 void enqueue(CpuStream& stream, const MatmulForward& op) {
   require_isa(stream, *op.w);
   const Gemm g = product(op.y, op.x, op.w->forward().raw(), op.x.dim(1), Accumulate::kOverwrite);
-  gemm(stream, g, stream.scratch(gemm_scratch_bytes(stream, g)));
+  gemm(stream, g, stream.scratch(gemm_scratch_bytes(stream.isa(), stream.pool().threads(), g)));
 }
 
 void enqueue(CpuStream& stream, const MatmulBackwardInput& op) {
   require_isa(stream, *op.w);
   const Gemm g = product(op.dx, op.dy, op.w->backward().raw(), op.dy.dim(1), op.accumulate);
-  gemm(stream, g, stream.scratch(gemm_scratch_bytes(stream, g)));
+  gemm(stream, g, stream.scratch(gemm_scratch_bytes(stream.isa(), stream.pool().threads(), g)));
+}
+
+std::int64_t scratch_bytes(const MatmulBackwardWeight& op, Isa isa, int threads) {
+  return packed_bytes(op) + gemm_scratch_bytes(isa, threads, weight_gradient(op, nullptr));
 }
 
 void enqueue(CpuStream& stream, const MatmulBackwardWeight& op) {
-  const std::int64_t rows = op.x.dim(0);
-  const std::int64_t in = op.x.dim(1);
-  const DType type = op.x.dtype();
-  Gemm g = product(op.dw, op.dy, nullptr, rows, op.accumulate);
-  g.a_layout = Gemm::Layout::kTransposed;
-  const auto size = static_cast<std::int64_t>(size_of(type));
-  const std::int64_t packed = (packed_size(type, rows, in) * size + 63) / 64 * 64;
-  auto* scratch = static_cast<char*>(stream.scratch(packed + gemm_scratch_bytes(stream, g)));
-  pack_columns(stream, scratch, type, op.x.raw(), op.x.stride(0), rows, in);
-  g.b = scratch;
-  gemm(stream, g, scratch + packed);
+  const std::int64_t bytes = scratch_bytes(op, stream.isa(), stream.pool().threads());
+  auto* scratch = static_cast<char*>(stream.scratch(bytes));
+  pack_columns(stream, scratch, op.x.dtype(), op.x.raw(), op.x.stride(0), op.x.dim(0), op.x.dim(1));
+  gemm(stream, weight_gradient(op, scratch), scratch + packed_bytes(op));
 }
 
 }  // namespace lockstep::ops
