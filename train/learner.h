@@ -15,7 +15,7 @@
 namespace lockstep {
 
 // Counts up when a change of kernels changes bits; part of a checkpoint's kernel_set.
-inline constexpr int kKernelNumerics = 1;
+inline constexpr int kKernelNumerics = 2;
 
 // What one optimiser step did.
 struct StepResult {

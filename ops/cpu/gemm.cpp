@@ -5,9 +5,15 @@
 namespace lockstep::ops {
 namespace {
 
+bool widens(const GemmKernels& kernels, DType type) {
+  return type == DType::kBF16 && kernels.a_bf16 == DType::kF32;
+}
+
 // Elements of k summed in registers before they are added to the sums so far. One panel of B of
 // this depth stays in the second-level cache while the rows of A pass.
-constexpr std::int64_t depth_of(DType type) { return type == DType::kBF16 ? 1024 : 384; }
+std::int64_t depth_of(const GemmKernels& kernels, DType type) {
+  return type == DType::kBF16 && !widens(kernels, type) ? 1024 : 384;
+}
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t unit) { return ceil_div(a, unit) * unit; }
@@ -40,19 +46,21 @@ Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
 }
 
 struct Workspace {
-  std::int64_t a_bytes;  // A of one block and one depth, packed or widened
-  std::int64_t bytes;    // with the sums so far of one block behind it
+  std::int64_t a_bytes;     // A of one block and one depth, packed or widened
+  std::int64_t wide_bytes;  // a panel of B and one depth, widened, behind it
+  std::int64_t bytes;       // with the sums so far of one block behind that
 };
 
 Workspace workspace_of(const GemmKernels& kernels, const Gemm& g, const Blocks& b) {
-  const std::int64_t depth = std::min(round_up(g.k, 2), depth_of(g.type));
-  const bool widens = g.type == DType::kBF16 && kernels.a_bf16 == DType::kF32;
+  const std::int64_t depth = std::min(round_up(g.k, 2), depth_of(kernels, g.type));
   const bool packs = g.a_layout == Gemm::Layout::kTransposed;
   Workspace w{};
   const std::int64_t rows = round_up(b.rows, kernels.rows);
-  if (packs || widens) w.a_bytes = round_up(rows * depth * 4, 64);
-  w.bytes = w.a_bytes;
-  if (g.k > depth_of(g.type)) w.bytes += rows * round_up(b.cols, kernels.panel) * 4;
+  const bool wide = widens(kernels, g.type);
+  if (packs || wide) w.a_bytes = round_up(rows * depth * 4, 64);
+  if (wide) w.wide_bytes = kernels.panel * depth * 4;
+  w.bytes = w.a_bytes + w.wide_bytes;
+  if (g.k > depth_of(kernels, g.type)) w.bytes += rows * round_up(b.cols, kernels.panel) * 4;
   return w;
 }
 
@@ -89,18 +97,21 @@ Operand operand_of(const GemmKernels& kernels, const Gemm& g, std::int64_t row, 
 void multiply_block(const GemmKernels& kernels, const Gemm& g, const Blocks& b, std::int64_t row,
                     std::int64_t col, void* workspace) {
   const Workspace w = workspace_of(kernels, g, b);
-  auto* partial = reinterpret_cast<float*>(static_cast<char*>(workspace) + w.a_bytes);
+  char* behind_a = static_cast<char*>(workspace) + w.a_bytes;
+  auto* partial = reinterpret_cast<float*>(behind_a + w.wide_bytes);
   const DType c_type = g.store == GemmStore::kBF16 ? DType::kBF16 : DType::kF32;
   const std::int64_t rows = std::min(b.rows, g.m - row);
   const std::int64_t end = std::min(g.n, col + b.cols);
+  const std::int64_t full_depth = depth_of(kernels, g.type);
   const std::int64_t b_depth = packed_depth(g.type, g.b_depth);
   PanelProduct p;
+  p.wide = reinterpret_cast<float*>(behind_a);
   p.rows = rows;
   p.partial_stride = round_up(b.cols, kernels.panel);
   p.c_stride = g.c_stride;
   p.store = g.store;
-  for (std::int64_t k0 = 0; k0 < g.k; k0 += depth_of(g.type)) {
-    p.k = std::min(depth_of(g.type), g.k - k0);
+  for (std::int64_t k0 = 0; k0 < g.k; k0 += full_depth) {
+    p.k = std::min(full_depth, g.k - k0);
     p.first = k0 == 0;
     p.last = k0 + p.k == g.k;
     const Operand operand = operand_of(kernels, g, row, rows, k0, p.k, workspace);
@@ -110,9 +121,9 @@ void multiply_block(const GemmKernels& kernels, const Gemm& g, const Blocks& b, 
       p.cols = std::min<std::int64_t>(kernels.panel, g.n - n);
       p.width = std::min<std::int64_t>(kernels.panel, round_up(g.b_cols - n, 16));
       p.b = at(g.b, n * b_depth + k0 * p.width, g.type);
-      p.next = n + kernels.panel < end
-                   ? at(g.b, (n + kernels.panel) * b_depth + k0 * p.width, g.type)
-                   : nullptr;
+      const bool more = n + kernels.panel < end;
+      p.next = more ? at(g.b, (n + kernels.panel) * b_depth + k0 * p.width, g.type) : nullptr;
+      p.next_bytes = more ? p.k * p.width * static_cast<std::int64_t>(size_of(g.type)) : 0;
       p.partial = partial + (n - col);
       p.c = const_cast<char*>(at(g.c, row * g.c_stride + n, c_type));
       operand.multiply(p);

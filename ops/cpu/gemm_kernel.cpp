@@ -29,6 +29,7 @@ struct StepF32 {
   using B = float;
   static constexpr int kDepth = 1;
   static constexpr int kPasses = 1;
+  static constexpr bool kWidens = false;
   template <int kPass>
   static LOCKSTEP_INLINE F32x16 b(const B* p) {
     return load(p);
@@ -52,6 +53,7 @@ struct StepBf16 {
   using B = bf16;
   static constexpr int kDepth = 2;
   static constexpr int kPasses = 1;
+  static constexpr bool kWidens = false;
   template <int kPass>
   static LOCKSTEP_INLINE __m512i b(const B* p) {
     return _mm512_loadu_si512(p);
@@ -77,6 +79,7 @@ struct StepBf16 {
   using B = bf16;
   static constexpr int kDepth = 2;
   static constexpr int kPasses = 2;
+  static constexpr bool kWidens = true;
   template <int kPass>
   static LOCKSTEP_INLINE F32x16 b(const B* p) {
     const U32x16 pairs = bits_of(load(reinterpret_cast<const float*>(p)));
@@ -102,13 +105,24 @@ struct Sums {
   F32x16 at[kR][kV];
 };
 
+// The same with B, widened, left in `wide` as f32 rows for the tiles after.
+struct StepKeepWide : StepBf16 {};
+template <class Step>
+constexpr bool kKeepsWide = false;
+template <>
+constexpr bool kKeepsWide<StepKeepWide> = true;
+
 template <class Step, bool kPanels, int kPass, int kR, int kV>
 LOCKSTEP_INLINE void pass(Sums<kR, kV>& sums, const typename Step::A* a, std::int64_t a_stride,
-                          const typename Step::B* b) {
+                          const typename Step::B* b, [[maybe_unused]] float* wide) {
   using Column = decltype(Step::template b<kPass>(b));
   Column column[kV];
 #pragma GCC unroll 4
   for (int v = 0; v < kV; ++v) column[v] = Step::template b<kPass>(b + v * kLanes * Step::kDepth);
+  if constexpr (kKeepsWide<Step>) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) store(wide + v * kLanes, column[v]);
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     Column row;
@@ -124,32 +138,75 @@ LOCKSTEP_INLINE void pass(Sums<kR, kV>& sums, const typename Step::A* a, std::in
   }
 }
 
-template <int kR, int kV>
-LOCKSTEP_INLINE void finish(Sums<kR, kV>& sums, const PanelProduct& p, std::int64_t row) {
-  const std::int64_t tail = p.cols - (kV - 1) * kLanes;
+template <int kR, int kV, class F>
+LOCKSTEP_INLINE void each(Sums<kR, kV>& sums, const F& f) {
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) {
-      F32x16 x = sums.at[r][v];
-      float* partial = p.partial + (row + r) * p.partial_stride + v * kLanes;
-      if (!p.first) x = load(partial) + x;
-      if (!p.last) {
-        store(partial, x);
-        continue;
-      }
-      const std::int64_t at = (row + r) * p.c_stride + v * kLanes;
-      const bool whole = v + 1 < kV || tail == kLanes;
-      if (p.store == GemmStore::kBF16) {
-        bf16* c = static_cast<bf16*>(p.c) + at;
-        whole ? store(c, x) : store(c, x, tail);
-        continue;
-      }
-      float* c = static_cast<float*>(p.c) + at;
-      if (p.store == GemmStore::kAddF32) x = (whole ? load(c) : load(c, tail)) + x;
-      whole ? store(c, x) : store(c, x, tail);
-    }
+    for (int v = 0; v < kV; ++v) f(sums.at[r][v], r, v);
   }
+}
+
+template <int kR, int kV>
+LOCKSTEP_INLINE void finish(Sums<kR, kV>& sums, const PanelProduct& p, std::int64_t row) {
+  float* partial = p.partial + row * p.partial_stride;
+  if (!p.first) {
+    each(sums, [&](F32x16& x, int r, int v)
+                   LOCKSTEP_LAMBDA { x = load(partial + r * p.partial_stride + v * kLanes) + x; });
+  }
+  if (!p.last) {
+    each(sums, [&](F32x16& x, int r, int v)
+                   LOCKSTEP_LAMBDA { store(partial + r * p.partial_stride + v * kLanes, x); });
+    return;
+  }
+  const std::int64_t tail = p.cols - (kV - 1) * kLanes;
+  const bool all = tail == kLanes;
+  if (p.store == GemmStore::kBF16) {
+    bf16* c = static_cast<bf16*>(p.c) + row * p.c_stride;
+    each(sums, [&](F32x16& x, int r, int v) LOCKSTEP_LAMBDA {
+      bf16* at = c + r * p.c_stride + v * kLanes;
+      v + 1 < kV || all ? store(at, x) : store(at, x, tail);
+    });
+    return;
+  }
+  float* c = static_cast<float*>(p.c) + row * p.c_stride;
+  const bool adds = p.store == GemmStore::kAddF32;
+  each(sums, [&](F32x16& x, int r, int v) LOCKSTEP_LAMBDA {
+    float* at = c + r * p.c_stride + v * kLanes;
+    const bool whole = v + 1 < kV || all;
+    if (adds) x = (whole ? load(at) : load(at, tail)) + x;
+    whole ? store(at, x) : store(at, x, tail);
+  });
+}
+
+// What a tile fetches ahead while it multiplies: its share of what comes next into the second-level
+// cache, evenly, so that the fetches do not crowd out its own loads; and the lines of C that it
+// will write, whose owner would otherwise be asked for all at once at the end.
+struct Ahead {
+  const char* next;
+  std::int64_t next_lines;  // a call
+  const char* c;
+  std::int64_t c_bytes;  // from row to row
+  std::int64_t c_rows;
+
+  template <int kV>
+  LOCKSTEP_INLINE void fetch() {
+    for (std::int64_t i = 0; i < next_lines; ++i, next += 64) __builtin_prefetch(next, 0, 2);
+    if (c_rows == 0) return;
+    for (int v = 0; v < kV; ++v) __builtin_prefetch(c + v * 64, 1, 3);
+    c += c_bytes;
+    --c_rows;
+  }
+};
+
+LOCKSTEP_INLINE Ahead ahead_of(const PanelProduct& p, std::int64_t row, int rows,
+                               std::int64_t calls) {
+  const std::int64_t lines = (p.next_bytes + 63) / 64;
+  const std::int64_t tiles = (p.rows + kRows - 1) / kRows;
+  const std::int64_t mine = (lines + tiles - 1) / tiles;
+  const std::int64_t c_bytes = p.c_stride * (p.store == GemmStore::kBF16 ? 2 : 4);
+  return {static_cast<const char*>(p.next) + row / kRows * mine * 64, (mine + calls - 1) / calls,
+          static_cast<const char*>(p.c) + row * c_bytes, c_bytes, p.last ? rows : 0};
 }
 
 template <class Step, bool kPanels, int kR, int kV>
@@ -157,6 +214,7 @@ __attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::
                                     std::int64_t row) {
   Sums<kR, kV> sums{};
   const auto* b = static_cast<const typename Step::B*>(p.b);
+  float* wide = p.wide;
   const std::int64_t step_b = p.width * Step::kDepth;
   constexpr int kStepA = kPanels ? kRows * Step::kDepth : Step::kDepth;
   std::int64_t steps = p.k / Step::kDepth;
@@ -164,28 +222,32 @@ __attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::
   // Padding makes an odd k whole, but for rows of bf16, which nobody padded.
   constexpr bool kPadded = kPanels || sizeof(typename Step::A) == 4;
   if (half && kPadded) ++steps;
-  const auto panel_bytes = p.k * p.width * static_cast<std::int64_t>(sizeof(typename Step::B));
-  // The first tiles of a panel fetch the next one into the second-level cache, a line a step.
-  const char* ahead = static_cast<const char*>(p.next) + row / kRows * steps * 64;
-  std::int64_t ahead_step = 64;
-  if (p.next == nullptr || row / kRows * steps * 64 >= panel_bytes) {
-    ahead = reinterpret_cast<const char*>(b);
-    ahead_step = 0;
-  }
-#pragma GCC unroll 2
-  for (std::int64_t s = 0; s < steps; ++s) {
-    __builtin_prefetch(ahead, 0, 2);
-    ahead += ahead_step;
-    pass<Step, kPanels, 0>(sums, a, p.a_stride, b);
-    if constexpr (Step::kPasses == 2) pass<Step, kPanels, 1>(sums, a, p.a_stride, b);
+  const auto step = [&]() LOCKSTEP_LAMBDA {
+    pass<Step, kPanels, 0>(sums, a, p.a_stride, b, wide);
+    if constexpr (Step::kPasses == 2) {
+      pass<Step, kPanels, 1>(sums, a, p.a_stride, b, wide + p.width);
+    }
     a += kStepA;
     b += step_b;
+    if constexpr (kKeepsWide<Step>) wide += 2 * p.width;
+    // Keeps the compiler from mixing the loads of several steps, whose operands with the sums would
+    // not fit the registers.
+    asm volatile("" : "+r"(a), "+r"(b));
+  };
+  constexpr int kGroup = 8 / Step::kPasses;
+  Ahead ahead = ahead_of(p, row, kR, steps < kGroup ? 1 : steps / kGroup);
+  std::int64_t s = steps;
+  for (; s >= kGroup; s -= kGroup) {
+    ahead.template fetch<kV>();
+#pragma GCC unroll 8
+    for (int i = 0; i < kGroup; ++i) step();
   }
+  for (; s > 0; --s) step();
   if constexpr (!kPadded) {
     if (half) {
       bf16 last[kR][2] = {};
       for (int r = 0; r < kR; ++r) last[r][0] = reinterpret_cast<const bf16*>(a)[r * p.a_stride];
-      pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), 2, b);
+      pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), 2, b, wide);
     }
   }
   finish(sums, p, row);
@@ -210,19 +272,34 @@ LOCKSTEP_INLINE std::int64_t sweep(const PanelProduct& p, std::int64_t row) {
   return row;
 }
 
+template <class Step, bool kPanels, int kV>
+LOCKSTEP_INLINE void multiply_rows(const PanelProduct& p) {
+  if constexpr (Step::kWidens) {
+    if (p.rows > kRows) {
+      tile<StepKeepWide, kPanels, kRows, kV>(p, static_cast<const float*>(p.a), 0);
+      PanelProduct rest = p;
+      rest.b = p.wide;
+      rest.k += p.k % 2;
+      sweep<StepF32, kPanels, kRows, kV>(rest, kRows);
+      return;
+    }
+  }
+  sweep<Step, kPanels, kRows, kV>(p, 0);
+}
+
 template <class Step, bool kPanels>
 void multiply(const PanelProduct& p) {
   if constexpr (kVectors == 3) {
     if (p.cols > 2 * kLanes) {
-      sweep<Step, kPanels, kRows, 3>(p, 0);
+      multiply_rows<Step, kPanels, 3>(p);
       return;
     }
     if (p.cols > kLanes) {
-      sweep<Step, kPanels, kRows, 2>(p, 0);
+      multiply_rows<Step, kPanels, 2>(p);
       return;
     }
   }
-  sweep<Step, kPanels, kRows, 1>(p, 0);
+  multiply_rows<Step, kPanels, 1>(p);
 }
 
 std::int64_t width_of(std::int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }

@@ -18,7 +18,9 @@
 // on its row of A and its column of B alone.
 //
 // bf16 products use vdpbf16ps where there is one, which flushes subnormal operands and results to
-// zero; elsewhere bf16 operands are widened and multiplied in f32, A beforehand and B in the loop.
+// zero; elsewhere bf16 operands are widened and multiplied in f32, A beforehand and B by the first
+// rows' tile, which leaves it to the other tiles in `wide`: widening takes the ports of
+// multiply-adds.
 namespace lockstep::ops {
 
 enum class GemmStore { kF32, kAddF32, kBF16 };
@@ -28,7 +30,9 @@ struct PanelProduct {
   const void* a = nullptr;
   std::int64_t a_stride = 0;  // elements from row to row ("rows") or from panel to panel ("panels")
   const void* b = nullptr;    // the panel at this block's first k
-  const void* next = nullptr;  // the panel that comes next, to fetch ahead, or null
+  float* wide = nullptr;      // memory for k (made even) x width, if A is f32 and B is bf16
+  const void* next = nullptr;  // what comes after this block of the panel, to fetch ahead, or null
+  std::int64_t next_bytes = 0;
   std::int64_t rows = 0;
   std::int64_t cols = 0;   // 1..width
   std::int64_t width = 0;  // of the panel of B
