@@ -30,14 +30,15 @@ struct Blocks {
 
 // Blocks whose operands fit the second-level cache, cut smaller until every thread has several, so
 // that none waits long at the end. Where A is packed by every block that reads it, columns are cut
-// last.
+// last; elsewhere once before the rows.
 Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
   const bool packs = g.a_layout == Gemm::Layout::kTransposed;
-  Blocks b{192, packs ? 768 : 384};
+  Blocks b{192, 768};
   b.cols = std::min(b.cols, round_up(g.n, kernels.panel));
   b.rows = std::min(b.rows, round_up(g.m, kernels.rows));
   const auto count = [&] { return ceil_div(g.m, b.rows) * ceil_div(g.n, b.cols); };
   const std::int64_t wanted = threads == 1 ? 1 : std::int64_t{6} * threads;
+  if (!packs && count() < wanted) b.cols = std::min<std::int64_t>(b.cols, 384);
   while (count() < wanted && b.rows > 4 * kernels.rows) b.rows = ceil_div(b.rows, 2);
   while (count() < wanted && b.cols > kernels.panel) b.cols = ceil_div(b.cols, 2);
   b.rows = round_up(ceil_div(g.m, ceil_div(g.m, b.rows)), kernels.rows);

@@ -20,6 +20,16 @@ constexpr int kVectors = 1;
 #endif
 constexpr int kPanel = kVectors * kLanes;
 
+// sum += a b, in place. As assembly on AVX-512 because g++ 12 otherwise writes the sum over a
+// factor and then, 28 of 32 registers being taken, moves and spills sums in the inner loop.
+LOCKSTEP_INLINE void multiply_add(F32x16& sum, const F32x16& a, const F32x16& b) {
+#if defined(__AVX512F__)
+  asm("vfmadd231ps %2, %1, %0" : "+v"(sum.part[0]) : "v"(a.part[0]), "v"(b.part[0]));
+#else
+  sum = fma(a, b, sum);
+#endif
+}
+
 // One step of the loop over k: kDepth elements, in kParts passes over the register tile. a(...)
 // finds the element of A for row r and element i of k; in panels a step's elements of one row are
 // kDepth apart for bf16 pairs and kRows apart otherwise.
@@ -42,8 +52,8 @@ struct StepF32 {
   static LOCKSTEP_INLINE F32x16 a_panels(const A* p) {
     return splat(*p);
   }
-  static LOCKSTEP_INLINE F32x16 add(const F32x16& a, const F32x16& b, const F32x16& sum) {
-    return fma(a, b, sum);
+  static LOCKSTEP_INLINE void add(F32x16& sum, const F32x16& a, const F32x16& b) {
+    multiply_add(sum, a, b);
   }
 };
 
@@ -68,8 +78,8 @@ struct StepBf16 {
   static LOCKSTEP_INLINE __m512i a_panels(const A* p) {
     return a_rows<0>(p);
   }
-  static LOCKSTEP_INLINE F32x16 add(const __m512i& a, const __m512i& b, const F32x16& sum) {
-    return F32x16{{(NativeF32)_mm512_dpbf16_ps((__m512)sum.part[0], (__m512bh)a, (__m512bh)b)}};
+  static LOCKSTEP_INLINE void add(F32x16& sum, const __m512i& a, const __m512i& b) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.part[0]) : "v"(a), "v"(b));
   }
 };
 #else
@@ -94,8 +104,8 @@ struct StepBf16 {
   static LOCKSTEP_INLINE F32x16 a_panels(const A* p) {
     return splat(p[kPass * kRows]);
   }
-  static LOCKSTEP_INLINE F32x16 add(const F32x16& a, const F32x16& b, const F32x16& sum) {
-    return fma(a, b, sum);
+  static LOCKSTEP_INLINE void add(F32x16& sum, const F32x16& a, const F32x16& b) {
+    multiply_add(sum, a, b);
   }
 };
 #endif
@@ -112,8 +122,21 @@ constexpr bool kKeepsWide = false;
 template <>
 constexpr bool kKeepsWide<StepKeepWide> = true;
 
+// Multiples of A's row stride. The odd ones stay in registers, opaque to the compiler, so that
+// every row is one address of the loop's: integer work would take ports from the multiply-adds.
+struct RowStrides {
+  std::int64_t one, three, five, seven;
+  explicit LOCKSTEP_INLINE RowStrides(std::int64_t stride)
+      : one(stride), three(3 * stride), five(5 * stride), seven(7 * stride) {
+    asm("" : "+r"(three), "+r"(five), "+r"(seven));
+  }
+  LOCKSTEP_INLINE std::int64_t operator[](int row) const {
+    return row == 7 ? seven : row == 6 ? 2 * three : row == 5 ? five : row == 3 ? three : row * one;
+  }
+};
+
 template <class Step, bool kPanels, int kPass, int kR, int kV>
-LOCKSTEP_INLINE void pass(Sums<kR, kV>& sums, const typename Step::A* a, std::int64_t a_stride,
+LOCKSTEP_INLINE void pass(Sums<kR, kV>& sums, const typename Step::A* a, const RowStrides& strides,
                           const typename Step::B* b, [[maybe_unused]] float* wide) {
   using Column = decltype(Step::template b<kPass>(b));
   Column column[kV];
@@ -131,10 +154,10 @@ LOCKSTEP_INLINE void pass(Sums<kR, kV>& sums, const typename Step::A* a, std::in
       constexpr int kApart = sizeof(typename Step::A) == 2 ? Step::kDepth : 1;
       row = Step::template a_panels<kPass>(a + r * kApart);
     } else {
-      row = Step::template a_rows<kPass>(a + r * a_stride);
+      row = Step::template a_rows<kPass>(a + strides[r]);
     }
 #pragma GCC unroll 4
-    for (int v = 0; v < kV; ++v) sums.at[r][v] = Step::add(row, column[v], sums.at[r][v]);
+    for (int v = 0; v < kV; ++v) Step::add(sums.at[r][v], row, column[v]);
   }
 }
 
@@ -222,17 +245,17 @@ __attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::
   // Padding makes an odd k whole, but for rows of bf16, which nobody padded.
   constexpr bool kPadded = kPanels || sizeof(typename Step::A) == 4;
   if (half && kPadded) ++steps;
-  const auto step = [&]() LOCKSTEP_LAMBDA {
-    pass<Step, kPanels, 0>(sums, a, p.a_stride, b, wide);
+  const RowStrides strides(p.a_stride);
+  const auto step = [&](int i) LOCKSTEP_LAMBDA {
+    pass<Step, kPanels, 0>(sums, a + i * kStepA, strides, b, wide);
     if constexpr (Step::kPasses == 2) {
-      pass<Step, kPanels, 1>(sums, a, p.a_stride, b, wide + p.width);
+      pass<Step, kPanels, 1>(sums, a + i * kStepA, strides, b, wide + p.width);
     }
-    a += kStepA;
     b += step_b;
     if constexpr (kKeepsWide<Step>) wide += 2 * p.width;
     // Keeps the compiler from mixing the loads of several steps, whose operands with the sums would
     // not fit the registers.
-    asm volatile("" : "+r"(a), "+r"(b));
+    asm volatile("" : "+r"(b) : : "memory");
   };
   constexpr int kGroup = 8 / Step::kPasses;
   Ahead ahead = ahead_of(p, row, kR, steps < kGroup ? 1 : steps / kGroup);
@@ -240,14 +263,19 @@ __attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::
   for (; s >= kGroup; s -= kGroup) {
     ahead.template fetch<kV>();
 #pragma GCC unroll 8
-    for (int i = 0; i < kGroup; ++i) step();
+    for (int i = 0; i < kGroup; ++i) step(i);
+    a += kGroup * kStepA;
   }
-  for (; s > 0; --s) step();
+  for (; s > 0; --s) {
+    step(0);
+    a += kStepA;
+  }
   if constexpr (!kPadded) {
     if (half) {
       bf16 last[kR][2] = {};
       for (int r = 0; r < kR; ++r) last[r][0] = reinterpret_cast<const bf16*>(a)[r * p.a_stride];
-      pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), 2, b, wide);
+      pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), RowStrides(2),
+                             b, wide);
     }
   }
   finish(sums, p, row);
