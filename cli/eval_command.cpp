@@ -5,8 +5,7 @@
 
 #include "base/text.h"
 #include "checkpoint/paths.h"
-#include "cli/command.h"
-#include "cli/model_source.h"
+#include "cli/eval_options.h"
 #include "data/heldout.h"
 #include "data/mix.h"
 #include "eval/heldout.h"
@@ -16,23 +15,6 @@
 
 namespace lockstep::cli {
 namespace {
-
-struct EvalOptions {
-  std::string model;
-  bool heldout = false;
-  std::string mix;
-  std::string base_directory;
-  std::string tokenizer_name;
-  std::string tokenizer;
-  std::string token_type = "uint32";
-  std::int64_t sequence_length = 0;
-  std::int64_t batch = 8;
-  std::int64_t max_documents = 0;
-  bool by_document = false;
-  std::string precision = "fp32";
-  HfImportOptions import;
-  MachineOptions machine;
-};
 
 // What was not given is taken from the run's recipe, when the model is a run.
 void complete_from_run(FileSystem& fs, EvalOptions& options) {
@@ -45,10 +27,6 @@ void complete_from_run(FileSystem& fs, EvalOptions& options) {
   options.tokenizer_name = recipe.data.tokenizer;
   options.token_type = to_name(recipe.data.token_type);
   if (options.sequence_length == 0) options.sequence_length = recipe.data.sequence_length;
-}
-
-OrderedJson number_or_null(double value) {
-  return value == value ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
 OrderedJson domain_json(const DomainLoss& domain) {
@@ -146,9 +124,13 @@ int run_heldout(Context& context, EvalOptions options) {
 }
 
 int run_eval(Context& context, const EvalOptions& options) {
-  if (!options.heldout) {
-    fail(ErrorKind::kConfig, "eval: say what to evaluate: --heldout");
+  const int chosen = (options.heldout ? 1 : 0) + (options.tasks.empty() ? 0 : 1) +
+                     (options.requests.empty() ? 0 : 1);
+  if (chosen != 1) {
+    fail(ErrorKind::kConfig, "eval: say what to evaluate: one of --heldout, --tasks, --requests");
   }
+  if (!options.tasks.empty()) return run_tasks(context, options);
+  if (!options.requests.empty()) return run_requests(context, options);
   return run_heldout(context, options);
 }
 
@@ -156,8 +138,9 @@ int run_eval(Context& context, const EvalOptions& options) {
 
 void add_eval_command(CLI::App& app, Context& context) {
   const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = context.add(app, "eval", "Evaluates a model on held-out text",
-                                  [&context, options] { return run_eval(context, *options); });
+  CLI::App* command =
+      context.add(app, "eval", "Evaluates a model on held-out text, tasks or requests",
+                  [&context, options] { return run_eval(context, *options); });
   command->add_option("--model", options->model, "A Hugging Face directory, a checkpoint or a run")
       ->required();
   command->add_flag("--heldout", options->heldout, "Loss of every held-out document, by domain");
@@ -169,10 +152,11 @@ void add_eval_command(CLI::App& app, Context& context) {
   command->add_option("--token-type", options->token_type,
                       "Of headerless token files: uint32 or uint16 (uint32)");
   command->add_option("--tokenizer", options->tokenizer,
-                      "A tokenizer.json, for bits per byte; default: the one beside the model");
+                      "A tokenizer.json; default: the one beside the model or the run");
   command
-      ->add_option("--sequence-length", options->sequence_length,
-                   "Longer documents are cut here; default: the run's, else the model's context")
+      ->add_option(
+          "--sequence-length", options->sequence_length,
+          "Longer texts are cut here; default: the run's (held-out text), else the model's context")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24));
   command->add_option("--batch", options->batch, "Sequences at a time; no result depends on it (8)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
@@ -180,6 +164,7 @@ void add_eval_command(CLI::App& app, Context& context) {
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--by-document", options->by_document, "Every document's loss, in the JSON");
   command->add_option("--precision", options->precision, "fp32 or bf16 (fp32)");
+  add_task_options(*command, *options);
   add_import_options(*command, options->import);
   add_machine_options(*command, options->machine);
 }

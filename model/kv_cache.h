@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/block.h"
@@ -19,6 +20,9 @@ class KvCache {
   [[nodiscard]] std::int64_t sequences() const { return sequences_; }
   [[nodiscard]] std::int64_t capacity() const { return capacity_; }
   [[nodiscard]] std::int64_t length() const { return length_; }
+  // Becomes copies: sequence i holds what sequence sources[i] of `from` does. kBug unless there is
+  // one source a sequence and room for their positions.
+  void copy_from(const KvCache& from, std::span<const std::int64_t> sources);
   // Forgets the positions from `length` on.
   void truncate(std::int64_t length);
 

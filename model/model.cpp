@@ -122,17 +122,21 @@ LossSums Model::forward_backward(const Leaf& leaf, const Objective& objective,
 }
 
 LossSums Model::forward_loss(const Leaf& leaf, std::int64_t vocab) {
-  bind(shape_of(leaf.tokens), Pass::kForward);
-  run_forward(leaf.tokens, leaf.segments, nullptr);
+  forward(leaf);
+  return loss(leaf.targets, vocab);
+}
+
+LossSums Model::loss(const View& targets, std::int64_t vocab) {
   const Activations& a = activations_;
+  LOCKSTEP_CHECK(!a.normed.empty(), "no forward pass before loss");
   run(stream_, ops::HeadLossForward{.token_ce = a.token_ce,
                                     .token_lse = a.token_lse,
                                     .token_argmax = a.token_argmax,
                                     .h = a.normed,
                                     .w = &weights_.head(),
-                                    .targets = flattened(leaf.targets),
+                                    .targets = flattened(targets),
                                     .vocab = vocab});
-  return sums(leaf.targets);
+  return sums(targets);
 }
 
 void Model::forward(const Leaf& leaf) {

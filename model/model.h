@@ -81,6 +81,10 @@ class Model {
   // cache's; logits() follows. The same bits as forward() of the whole sequences.
   void extend(KvCache& cache, const View& tokens);
 
+  // Loss of the rows of the last forward() or extend(), the same bits as forward_loss(). `targets`:
+  // (B, T) i32, -1: no target.
+  LossSums loss(const View& targets, std::int64_t vocab);
+
   // Logits of rows [first_row, first_row + out.dim(0)) of the last forward(), forward_loss() or
   // extend(). `out`: (rows, vocabulary rows) f32; columns from vocab_size on are padding.
   void logits(std::int64_t first_row, const View& out);

@@ -222,6 +222,14 @@ std::string repair_utf8(std::string_view text) {
   return out;
 }
 
+char32_t to_lower_case(char32_t code) {
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
+}
+
+char32_t to_title_case(char32_t code) {
+  return static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(code)));
+}
+
 std::string to_nfc(std::string_view text) {
   // Nothing below U+0300 changes, and no byte below 0xcc starts more.
   const auto is_low = [](char c) { return static_cast<unsigned char>(c) < 0xcc; };

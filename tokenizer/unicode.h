@@ -20,6 +20,10 @@ enum class CharClass : std::uint8_t { kOther, kLetter, kNumber, kSpace, kNewline
 // The two letters of the general category in Unicode 16.0, "Cn" when unassigned. code < 0x110000.
 [[nodiscard]] std::string_view general_category(char32_t code);
 
+// Simple case mappings: one code point for one, itself where there is none.
+[[nodiscard]] char32_t to_lower_case(char32_t code);
+[[nodiscard]] char32_t to_title_case(char32_t code);
+
 [[nodiscard]] bool is_white_space(char32_t code);
 // UTS 18 annex C `\w`: alphabetic, mark, decimal number, connector punctuation, join control.
 [[nodiscard]] bool is_word_char(char32_t code);

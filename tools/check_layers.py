@@ -18,7 +18,7 @@ ALLOWED = {
     "comm": "tensor base",
     "parallel": "comm optim model ops tensor config base",
     "checkpoint": "parallel comm optim model tensor io config base",
-    "eval": "model data tokenizer parallel comm ops tensor config base",
+    "eval": "model data tokenizer parallel comm ops tensor io config base",
     "train": "checkpoint eval data parallel comm optim model ops tensor tokenizer io config base",
     "report": "eval train checkpoint data io config base",
     "cli": "report train eval checkpoint parallel comm optim model data ops tensor tokenizer io "
