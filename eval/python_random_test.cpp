@@ -1,0 +1,29 @@
+#include "eval/python_random.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+using Ids = std::vector<std::uint32_t>;
+
+// CPython 3.11: r = random.Random(1234); r.sample(range(n), k) one after another.
+TEST(PythonRandom, SamplesLikePython) {
+  PythonRandom random(1234);
+  EXPECT_EQ(random.sample(10042, 5), (Ids{7220, 1914, 122, 1485, 9539}));
+  EXPECT_EQ(random.sample(5, 5), (Ids{0, 4, 3, 1, 2}));
+  EXPECT_EQ(random.sample(100, 7), (Ids{2, 3, 44, 82, 79, 61, 78}));
+  EXPECT_EQ(random.sample(1000000, 6), (Ids{486065, 155770, 95721, 191984, 748064, 119970}));
+}
+
+TEST(PythonRandom, TakesTheSameOneOfPythonsTwoWaysAtTheBorder) {
+  PythonRandom random(0);
+  EXPECT_EQ(random.sample(40, 10), (Ids{24, 26, 2, 16, 32, 31, 25, 19, 30, 11}));
+  EXPECT_EQ(random.sample(86, 20),
+            (Ids{74, 27, 64, 17, 36, 12, 79, 32, 68, 77, 18, 39, 9, 42, 60, 71, 45, 55, 40, 78}));
+  EXPECT_EQ(random.sample(85, 16),
+            (Ids{81, 26, 70, 61, 56, 66, 33, 7, 82, 1, 11, 51, 0, 63, 42, 31}));
+}
+
+}  // namespace
+}  // namespace lockstep
