@@ -16,8 +16,8 @@ namespace lockstep {
 
 // The steps of [profile] as a timeline: DIRECTORY/profile.json in the Trace Event Format, which
 // chrome://tracing and Perfetto open. One row for ops, one for what the run does (steps, snapshots,
-// evaluation), one for waiting for the loader, one for the thread that writes checkpoints. Reading clocks
-// changes no bit of the run. Spans may be added from several threads.
+// evaluation), one for waiting for the loader, one for the thread that writes checkpoints. Reading
+// clocks changes no bit of the run. Spans may be added from several threads.
 class Profile {
  public:
   enum class Row { kRun = 1, kOps = 2, kLoader = 3, kSaver = 4 };
