@@ -13,15 +13,15 @@
 namespace lockstep {
 
 struct EvaluatedModel {
-  std::string name;
+  std::string name = {};
   std::int64_t step = 0;
-  std::string precision;  // "fp32" or "bf16"
-  std::string producer;   // the program that evaluated
+  std::string precision = {};  // "fp32" or "bf16"
+  std::string producer = {};   // the program that evaluated
 };
 
 struct HeldoutSurface {
   struct Domain {
-    std::string label;
+    std::string label = {};
     std::int64_t documents = 0;
     std::int64_t tokens = 0;
     std::int64_t targets = 0;
@@ -33,34 +33,34 @@ struct HeldoutSurface {
     double perplexity_olmo_core = 0;
   };
   struct Document {
-    std::string label;
+    std::string label = {};
     std::int64_t document = 0;  // in the held-out set
     std::int64_t targets = 0;
     std::int64_t bytes = 0;
     double ce = 0;  // nats, summed
   };
-  std::string data_fingerprint;
+  std::string data_fingerprint = {};
   std::int64_t sequence_length = 0;
-  std::vector<Domain> domains;
-  std::vector<Document> by_document;
+  std::vector<Domain> domains = {};
+  std::vector<Document> by_document = {};
 };
 
 struct TaskSurface {
   struct Answer {
-    std::int64_t doc = 0;  // in its subtask
-    std::string subtask;   // empty: the task has none
-    bool acc = false;      // right by this rule
+    std::int64_t doc = 0;      // in its subtask
+    std::string subtask = {};  // empty: the task has none
+    bool acc = false;          // right by this rule
     bool acc_norm = false;
     bool acc_bytes = false;
   };
-  std::string name;
+  std::string name = {};
   std::int64_t fewshot = 0;  // examples before each question
   std::int64_t n = 0;
   double acc = 0;
   double acc_stderr = 0;
   double acc_norm = 0;
   double acc_bytes = 0;
-  std::vector<Answer> documents;
+  std::vector<Answer> documents = {};
 };
 
 // KL(reference || model) in nats by position.
@@ -76,7 +76,7 @@ struct KlSurface {
     std::int64_t tokens = 0;
     double kl = 0;  // summed
   };
-  std::string reference;
+  std::string reference = {};
   std::int64_t vocab = 0;
   std::int64_t tokens = 0;
   double mean = 0;
@@ -87,15 +87,15 @@ struct KlSurface {
   double p99_9 = 0;
   double top1 = 0;  // share of positions with the same most likely token
   double top5 = 0;  // mean of what the two sets of five have in common, over 5
-  std::vector<Bucket> buckets;
-  std::vector<Document> by_document;
+  std::vector<Bucket> buckets = {};
+  std::vector<Document> by_document = {};
 };
 
 struct Evaluation {
   EvaluatedModel model;
-  std::optional<HeldoutSurface> heldout;
-  std::optional<std::vector<TaskSurface>> tasks;
-  std::optional<KlSurface> kl;
+  std::optional<HeldoutSurface> heldout = std::nullopt;
+  std::optional<std::vector<TaskSurface>> tasks = std::nullopt;
+  std::optional<KlSurface> kl = std::nullopt;
 };
 
 // The text of the file, one record a line. The same evaluation gives the same bytes, and reading
