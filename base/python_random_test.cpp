@@ -1,4 +1,4 @@
-#include "eval/python_random.h"
+#include "base/python_random.h"
 
 #include <gtest/gtest.h>
 
@@ -23,6 +23,17 @@ TEST(PythonRandom, TakesTheSameOneOfPythonsTwoWaysAtTheBorder) {
             (Ids{74, 27, 64, 17, 36, 12, 79, 32, 68, 77, 18, 39, 9, 42, 60, 71, 45, 55, 40, 78}));
   EXPECT_EQ(random.sample(85, 16),
             (Ids{81, 26, 70, 61, 56, 66, 33, 7, 82, 1, 11, 51, 0, 63, 42, 31}));
+}
+
+// CPython 3.11: random.Random(123).shuffle(list(range(n))).
+TEST(PythonRandom, ShufflesLikePython) {
+  EXPECT_EQ(PythonRandom(123).shuffled_range(10),
+            (std::vector<std::size_t>{8, 7, 5, 9, 2, 3, 6, 1, 4, 0}));
+  auto large = PythonRandom(123).shuffled_range(1000);
+  large.resize(6);
+  EXPECT_EQ(large, (std::vector<std::size_t>{178, 830, 641, 410, 255, 470}));
+  EXPECT_EQ(PythonRandom(123).shuffled_range(1), std::vector<std::size_t>{0});
+  EXPECT_TRUE(PythonRandom(123).shuffled_range(0).empty());
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/python_random.h"
 #include "data/best_fit.h"
-#include "data/python_random.h"
 
 namespace lockstep {
 
@@ -16,7 +16,7 @@ PackedInstances::PackedInstances(FileSystem& fs, const DataIndex& index, const P
     fail(ErrorKind::kConfig, "packing: ", spec.files_per_group, " files a group, length ",
          sequence_length());
   }
-  const auto order = python_shuffled_range(spec.file_seed, index.files().size());
+  const auto order = PythonRandom(spec.file_seed).shuffled_range(index.files().size());
   const std::size_t per_group = spec.files_per_group;
   std::vector<Group> groups((order.size() + per_group - 1) / per_group);
   pool.parallel_for(static_cast<std::int64_t>(groups.size()), [&](std::int64_t i, int) {

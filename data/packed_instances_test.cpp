@@ -9,24 +9,12 @@
 #include "base/error.h"
 #include "data/best_fit.h"
 #include "data/leaf_builder.h"
-#include "data/python_random.h"
 #include "data/scratch_directory.h"
 
 namespace lockstep {
 namespace {
 
 using Bins = std::vector<std::vector<std::uint32_t>>;
-
-TEST(PythonRandom, ShufflesAsPythonDoes) {
-  // Python 3.11: random.Random(123).shuffle(list(range(n))).
-  EXPECT_EQ(python_shuffled_range(123, 10),
-            (std::vector<std::size_t>{8, 7, 5, 9, 2, 3, 6, 1, 4, 0}));
-  auto large = python_shuffled_range(123, 1000);
-  large.resize(6);
-  EXPECT_EQ(large, (std::vector<std::size_t>{178, 830, 641, 410, 255, 470}));
-  EXPECT_EQ(python_shuffled_range(123, 1), std::vector<std::size_t>{0});
-  EXPECT_TRUE(python_shuffled_range(123, 0).empty());
-}
 
 TEST(BestFit, TakesTheTightestOpenBinAndOpensNewOnesInOrder) {
   // 7 | 6 | 3 fits exactly behind 7 | 3 behind 6 | 1 behind 6+3.

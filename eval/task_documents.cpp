@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/python_random.h"
 #include "base/text.h"
-#include "eval/python_random.h"
 #include "io/compressed.h"
 
 namespace lockstep {
