@@ -4,24 +4,19 @@
 //
 //   bench_attention [threads [isa [name]]]
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "bench/bench.h"
 #include "ops/attention.h"
 #include "ops/machine_peak.h"
 #include "ops/run.h"
 
 namespace lockstep {
 namespace {
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct Shape {
   const char* name;
@@ -49,35 +44,6 @@ constexpr Shape kShapes[] = {
     {"decode_grouped_4096", kBF16, 1, 1, 16, 4, 128, 0, 4095},
 };
 
-class Memory {
- public:
-  View take(DType dtype, std::initializer_list<std::int64_t> shape) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : shape) count *= dim;
-    buffers_.emplace_back(count * static_cast<std::int64_t>(size_of(dtype)), "bench");
-    const View view(buffers_.back().data(), dtype, shape);
-    std::uint32_t state = 1;
-    for (std::int64_t i = 0; i < count; ++i) {
-      state = state * 1664525U + 1013904223U;
-      const float x = static_cast<float>(state >> 8U) / 8388608.0F - 1;
-      if (dtype == DType::kBF16) {
-        view.data<bf16>()[i] = to_bf16(x);
-      } else {
-        view.data<float>()[i] = x;
-      }
-    }
-    return view;
-  }
-
- private:
-  std::vector<Buffer> buffers_;
-};
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
-
 struct Timed {
   std::vector<double> ms, share;
 
@@ -96,8 +62,8 @@ void bench(CpuStream& stream, const Shape& s) {
   Memory memory;
   const std::int64_t keys = s.first_query + s.length;
   const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.dim;
-  const View qkv = memory.take(s.dtype, {s.batches, keys, width});
-  const View dqkv = memory.take(s.dtype, {s.batches, keys, width});
+  const View qkv = memory.random(s.dtype, {s.batches, keys, width});
+  const View dqkv = memory.random(s.dtype, {s.batches, keys, width});
   const auto part = [&](const View& all, std::int64_t first, std::int64_t heads) {
     return all.slice(2, first * s.dim, heads * s.dim).split_last(s.dim);
   };
@@ -106,7 +72,7 @@ void bench(CpuStream& stream, const Shape& s) {
   const View q = part(qkv, 0, s.heads).slice(1, s.first_query, s.length);
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(s.dim)));
   const ops::AttentionForward forward{
-      .out = memory.take(s.dtype, {s.batches, s.length, s.heads, s.dim}),
+      .out = memory.random(s.dtype, {s.batches, s.length, s.heads, s.dim}),
       .lse = memory.take(kF32, {s.batches, s.heads, s.length}),
       .q = q,
       .k = k,
@@ -119,7 +85,7 @@ void bench(CpuStream& stream, const Shape& s) {
       .dq = part(dqkv, 0, s.heads),
       .dk = part(dqkv, s.heads, s.kv_heads),
       .dv = part(dqkv, s.heads + s.kv_heads, s.kv_heads),
-      .dout = memory.take(s.dtype, {s.batches, s.length, s.heads, s.dim}),
+      .dout = memory.random(s.dtype, {s.batches, s.length, s.heads, s.dim}),
       .out = forward.out,
       .lse = forward.lse,
       .q = q,
@@ -163,10 +129,5 @@ int run(int argc, char** argv) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  try {
-    return lockstep::run(argc, argv);
-  } catch (const lockstep::Error& error) {
-    std::fprintf(stderr, "bench_attention: %s\n", error.what());
-    return lockstep::exit_code(error.kind());
-  }
+  return lockstep::bench_main("bench_attention", argc, argv, lockstep::run);
 }

@@ -6,7 +6,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "bench/bench.h"
 #include "ops/head_loss.h"
 #include "ops/machine_peak.h"
 #include "ops/matmul.h"
@@ -23,10 +22,6 @@
 
 namespace lockstep {
 namespace {
-
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 struct Shape {
   const char* name;
@@ -37,38 +32,6 @@ constexpr Shape kShapes[] = {{"190m_qkv", 1024, 2304, 768},     {"190m_o", 1024,
                              {"demo_qkv", 2048, 768, 256},      {"demo_o", 2048, 256, 256},
                              {"demo_gate_up", 2048, 2048, 256}, {"demo_down", 2048, 256, 1024},
                              {"190m_head", 1024, 100352, 768},  {"demo_head", 2048, 8192, 256}};
-
-class Memory {
- public:
-  View take(DType dtype, std::initializer_list<std::int64_t> shape) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : shape) count *= dim;
-    buffers_.emplace_back(count * static_cast<std::int64_t>(size_of(dtype)), "bench");
-    return {buffers_.back().data(), dtype, shape};
-  }
-  View random(DType dtype, std::initializer_list<std::int64_t> shape, float scale) {
-    const View view = take(dtype, shape);
-    std::uint32_t state = 1;
-    for (std::int64_t i = 0; i < view.size(); ++i) {
-      state = state * 1664525U + 1013904223U;
-      const float x = (static_cast<float>(state >> 8U) / 8388608.0F - 1) * scale;
-      if (dtype == DType::kBF16) {
-        view.data<bf16>()[i] = to_bf16(x);
-      } else {
-        view.data<float>()[i] = x;
-      }
-    }
-    return view;
-  }
-
- private:
-  std::vector<Buffer> buffers_;
-};
-
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
 
 // Rounds of: peak, every candidate, with enough repetitions that a round takes some milliseconds.
 struct Candidate {
@@ -233,10 +196,5 @@ int bench(int argc, char** argv) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  try {
-    return lockstep::bench(argc, argv);
-  } catch (const lockstep::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return lockstep::exit_code(error.kind());
-  }
+  return lockstep::bench_main("bench_matmul", argc, argv, lockstep::bench);
 }

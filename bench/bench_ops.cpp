@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
+#include "bench/bench.h"
 #include "ops/adamw.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
@@ -34,31 +34,6 @@ constexpr std::int64_t kHalfHead = 32;
 constexpr std::int64_t kVocab = 100352;
 constexpr std::int64_t kPositions = 1024;
 constexpr std::int64_t kParameters = 48 << 20;
-
-class Memory {
- public:
-  // Small numbers of both signs.
-  View take(DType dtype, std::initializer_list<std::int64_t> shape) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : shape) count *= dim;
-    buffers_.emplace_back(count * static_cast<std::int64_t>(size_of(dtype)), "bench");
-    const View view(buffers_.back().data(), dtype, shape);
-    std::uint32_t state = 1;
-    for (std::int64_t i = 0; i < count; ++i) {
-      state = state * 1664525U + 1013904223U;
-      const float x = static_cast<float>(state >> 8U) / 8388608.0F - 1;
-      if (dtype == DType::kBF16) view.data<bf16>()[i] = to_bf16(x);
-      if (dtype == DType::kF32) view.data<float>()[i] = x;
-      if (dtype == DType::kI32) {
-        view.data<std::int32_t>()[i] = static_cast<std::int32_t>((state >> 8U) % kVocab);
-      }
-    }
-    return view;
-  }
-
- private:
-  std::vector<Buffer> buffers_;
-};
 
 struct Case {
   std::string name;
@@ -99,10 +74,6 @@ class Bench {
   }
 
  private:
-  static double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    return x[x.size() / 2];
-  }
   static double ratio(const std::vector<double>& a, const std::vector<double>& b) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
@@ -115,13 +86,13 @@ class Bench {
 };
 
 void add_rows(Bench& bench, Memory& memory) {
-  const View wide32 = memory.take(DType::kF32, {kRows, kWidth});
-  const View stream32 = memory.take(DType::kF32, {kRows, kWidth});
-  const View a16 = memory.take(DType::kBF16, {kRows, kWidth});
-  const View b16 = memory.take(DType::kBF16, {kRows, kWidth});
-  const View rstd = memory.take(DType::kF32, {kRows});
-  const View weight = memory.take(DType::kF32, {kWidth});
-  const View dweight = memory.take(DType::kF32, {kWidth});
+  const View wide32 = memory.random(DType::kF32, {kRows, kWidth});
+  const View stream32 = memory.random(DType::kF32, {kRows, kWidth});
+  const View a16 = memory.random(DType::kBF16, {kRows, kWidth});
+  const View b16 = memory.random(DType::kBF16, {kRows, kWidth});
+  const View rstd = memory.random(DType::kF32, {kRows});
+  const View weight = memory.random(DType::kF32, {kWidth});
+  const View dweight = memory.random(DType::kF32, {kWidth});
   bench.add("", ops::RmsNormForward{.y = b16, .rstd = rstd, .x = a16, .weight = weight});
   bench.add(
       "",
@@ -133,15 +104,15 @@ void add_rows(Bench& bench, Memory& memory) {
                                          .a = a16,
                                          .x = stream32,
                                          .weight = weight});
-  const View cos = memory.take(DType::kF32, {kPositions, kHalfHead});
-  const View sin = memory.take(DType::kF32, {kPositions, kHalfHead});
+  const View cos = memory.random(DType::kF32, {kPositions, kHalfHead});
+  const View sin = memory.random(DType::kF32, {kPositions, kHalfHead});
   bench.add("", ops::QkNormRopeForward{.y = b16.split(0, kRows / kPositions),
                                        .rstd = rstd,
                                        .x = a16.split(0, kRows / kPositions),
                                        .weight = weight,
                                        .cos = cos,
                                        .sin = sin});
-  const View c16 = memory.take(DType::kBF16, {kRows, kWidth});
+  const View c16 = memory.random(DType::kBF16, {kRows, kWidth});
   bench.add("", ops::QkNormRopeBackward{.dx = c16.split(0, kRows / kPositions),
                                         .dweight = dweight,
                                         .dy = b16.split(0, kRows / kPositions),
@@ -151,8 +122,8 @@ void add_rows(Bench& bench, Memory& memory) {
                                         .cos = cos,
                                         .sin = sin});
   bench.add("_to_bf16", ops::Cast{.y = b16, .x = wide32});
-  const View tokens = memory.take(DType::kI32, {kRows});
-  const View table = memory.take(DType::kF32, {kVocab, kWidth});
+  const View tokens = memory.random_ids({kRows}, kVocab);
+  const View table = memory.random(DType::kF32, {kVocab, kWidth});
   bench.add(
       "", ops::EmbeddingForward{.y = wide32, .y_rounded = b16, .tokens = tokens, .weight = table});
   bench.add("", ops::EmbeddingBackward{.dweight = table, .tokens = tokens, .dy = wide32});
@@ -167,19 +138,19 @@ int main_checked(int argc, char** argv) {
   Memory memory;
   Bench bench(stream);
 
-  const View p = memory.take(DType::kF32, {kParameters});
-  const View m = memory.take(DType::kF32, {kParameters});
-  const View v = memory.take(DType::kF32, {kParameters});
-  const View g = memory.take(DType::kF32, {kParameters});
+  const View p = memory.random(DType::kF32, {kParameters});
+  const View m = memory.random(DType::kF32, {kParameters});
+  const View v = memory.random(DType::kF32, {kParameters});
+  const View g = memory.random(DType::kF32, {kParameters});
   for (std::int64_t i = 0; i < kParameters; ++i) v.data<float>()[i] = 1;
   bench.add("_in_place", ops::Add{.y = p, .a = p, .b = g});
   bench.add("", ops::AdamWStep{.p = p, .m = m, .v = v, .g = g, .step_size = 1e-4F});
   double sum = 0;
   bench.add("", ops::SumOfSquares{.sum = &sum, .x = g});
   add_rows(bench, memory);
-  const View y = memory.take(DType::kBF16, {kRows / 4, kHidden});
-  const View gate_up = memory.take(DType::kBF16, {kRows / 4, 2 * kHidden});
-  const View dgate_up = memory.take(DType::kBF16, {kRows / 4, 2 * kHidden});
+  const View y = memory.random(DType::kBF16, {kRows / 4, kHidden});
+  const View gate_up = memory.random(DType::kBF16, {kRows / 4, 2 * kHidden});
+  const View dgate_up = memory.random(DType::kBF16, {kRows / 4, 2 * kHidden});
   bench.add("", ops::SwiGluForward{.y = y, .gate_up = gate_up});
   bench.add("", ops::SwiGluBackward{.dgate_up = dgate_up, .dy = y, .gate_up = gate_up});
   bench.measure(rounds);
@@ -191,10 +162,5 @@ int main_checked(int argc, char** argv) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
-  try {
-    return lockstep::main_checked(argc, argv);
-  } catch (const lockstep::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return lockstep::exit_code(error.kind());
-  }
+  return lockstep::bench_main("bench_ops", argc, argv, lockstep::main_checked);
 }
