@@ -168,6 +168,7 @@ std::vector<std::vector<Score>> score_questions(Model& model, std::span<const Qu
   Scorer scorer(model, questions, scores);
   std::int64_t done = 0;
   for (std::span<const Plan> left = plans; !left.empty();) {
+    if (options.stopping && options.stopping()) break;
     const auto group = left.first(group_size(left, options.tokens));
     scorer.run(group);
     left = left.subspan(group.size());

@@ -52,6 +52,8 @@ struct ScoreOptions {
   // Whether what the requests of a question have in common is run once; the same bits either way.
   PrefixReuse reuse = PrefixReuse::kYes;
   std::function<void(double share)> progress = {};  // of the work done, 0 to 1; may be empty
+  // May be empty; true ends early, with zeros for what was not scored.
+  std::function<bool()> stopping = {};
 };
 
 // A question: requests whose inputs start alike, as a rule.

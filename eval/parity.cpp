@@ -13,40 +13,6 @@ namespace {
 // Rows of logits that are held at once.
 constexpr std::int64_t kRows = 64;
 
-struct RowParity {
-  double max_abs = 0;
-  double kl = 0;
-  bool same_top = false;
-};
-
-double log_sum_exp(std::span<const float> logits) {
-  const auto largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
-  return largest + std::log(sum);
-}
-
-// Both spans have the smaller vocabulary's size.
-RowParity compare_row(std::span<const float> reference, std::span<const float> ours) {
-  const double reference_lse = log_sum_exp(reference);
-  const double our_lse = log_sum_exp(ours);
-  RowParity row;
-  for (std::size_t v = 0; v < reference.size(); ++v) {
-    const auto p = static_cast<double>(reference[v]);
-    const auto q = static_cast<double>(ours[v]);
-    // A NaN must not pass as a small difference.
-    const double difference = std::abs(p - q);
-    row.max_abs = difference <= row.max_abs ? row.max_abs : difference;
-    const double log_p = p - reference_lse;
-    row.kl += std::exp(log_p) * (log_p - (q - our_lse));
-  }
-  const auto top = [](std::span<const float> x) {
-    return std::max_element(x.begin(), x.end()) - x.begin();
-  };
-  row.same_top = top(reference) == top(ours);
-  return row;
-}
-
 View view_of(std::vector<std::int32_t>& ids, std::int64_t first, std::int64_t sequences,
              std::int64_t positions) {
   if (ids.empty()) return {};
@@ -55,10 +21,11 @@ View view_of(std::vector<std::int32_t>& ids, std::int64_t first, std::int64_t se
 
 class Comparison {
  public:
-  Comparison(Model& model, const Reference& reference, CpuStream& stream)
+  Comparison(Model& model, const Reference& reference, CpuStream& stream, const OnPosition& on)
       : model_(model),
         reference_(reference),
         stream_(stream),
+        on_position_(on),
         tokens_(reference.tokens),
         segments_(reference.segments),
         targets_(reference.targets),
@@ -118,16 +85,17 @@ class Comparison {
     stream_.pool().parallel_for(count, [&](std::int64_t row, int) {
       const auto index = static_cast<std::size_t>(row);
       row_results_[index] =
-          compare_row({theirs_.data() + index * vocab, cut}, {ours + row * stride, cut});
+          logit_distance({theirs_.data() + index * vocab, cut}, {ours + row * stride, cut});
     });
     for (std::int64_t row = 0; row < count; ++row) {
-      const RowParity& result = row_results_[static_cast<std::size_t>(row)];
+      const LogitDistance& result = row_results_[static_cast<std::size_t>(row)];
       const auto largest = [](double a, double b) { return b <= a ? a : b; };  // keeps a NaN
       report_.logit_max_abs = largest(report_.logit_max_abs, result.max_abs);
       report_.kl_max = largest(report_.kl_max, result.kl);
       kl_sum_ += result.kl;
       same_top_ += result.same_top ? 1 : 0;
       ++report_.compared;
+      if (on_position_) on_position_(sequence, first + row, result);
     }
   }
 
@@ -196,6 +164,7 @@ class Comparison {
   Model& model_;
   const Reference& reference_;
   CpuStream& stream_;
+  const OnPosition& on_position_;
   std::vector<std::int32_t> tokens_;
   std::vector<std::int32_t> segments_;
   std::vector<std::int32_t> targets_;
@@ -203,7 +172,7 @@ class Comparison {
   Buffer our_memory_;
   View ours_;                  // (rows, V)
   std::vector<float> theirs_;  // (rows, vocab)
-  std::vector<RowParity> row_results_;
+  std::vector<LogitDistance> row_results_;
   ParityReport report_;
   double kl_sum_ = 0;
   std::int64_t same_top_ = 0;
@@ -219,8 +188,9 @@ std::optional<double> ParityReport::gradient_error_max() const {
   return largest;
 }
 
-ParityReport measure_parity(Model& model, const Reference& reference, CpuStream& stream) {
-  return Comparison(model, reference, stream).run();
+ParityReport measure_parity(Model& model, const Reference& reference, CpuStream& stream,
+                            const OnPosition& on_position) {
+  return Comparison(model, reference, stream, on_position).run();
 }
 
 Reference reference_from_model(Model& other, std::vector<std::int32_t> tokens,

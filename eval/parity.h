@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "eval/logit_distance.h"
 #include "model/model.h"
 #include "tensor/view.h"
 
@@ -57,8 +58,11 @@ struct ParityReport {
 // a few rows of logits; with gradients, of all sequences, and the gradient. Throws kInput when the
 // reference cannot be this model's (a gradient of an unknown parameter or another size, a token
 // outside the vocabulary).
+// `on_position` (may be empty) is told of every position compared, in their order.
+using OnPosition = std::function<void(std::int64_t sequence, std::int64_t position,
+                                      const LogitDistance& distance)>;
 [[nodiscard]] ParityReport measure_parity(Model& model, const Reference& reference,
-                                          CpuStream& stream);
+                                          CpuStream& stream, const OnPosition& on_position = {});
 
 // A reference's logits from another model, which must outlive the result. Sequences are run on
 // demand, one at a time, in order.
