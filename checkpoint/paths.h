@@ -26,6 +26,9 @@ inline constexpr const char* kMoments = "optimizer.safetensors";
 inline constexpr const char* kState = "state.json";
 inline constexpr const char* kHfConfig = "config.json";
 
+// MODEL/..., beside a model that is an average of others.
+inline constexpr const char* kAverage = "average.json";
+
 // "step-00001000".
 [[nodiscard]] std::string checkpoint_name(std::int64_t step);
 // The step of such a name; nothing for any other name, one with a .tmp suffix included.

@@ -1,9 +1,11 @@
 #include <memory>
 
 #include "base/text.h"
+#include "checkpoint/average.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/paths.h"
 #include "cli/command.h"
+#include "cli/model_source.h"
 
 namespace lockstep::cli {
 namespace {
@@ -104,10 +106,53 @@ int digest(Context& context, const std::string& path) {
   return 0;
 }
 
+struct AverageCommand {
+  std::vector<std::string> models;
+  std::string out;
+  std::string dtype = "f32";
+};
+
+int average(Context& context, const AverageCommand& command) {
+  FileSystem& fs = FileSystem::real();
+  if (command.dtype != "bf16" && command.dtype != "f32") {
+    fail(ErrorKind::kConfig, "--dtype ", printable(command.dtype), ": must be f32 or bf16");
+  }
+  std::vector<AverageSource> sources;
+  for (const auto& path : command.models) {
+    std::string tokenizer = tokenizer_path(fs, path, "");
+    if (!fs.exists(tokenizer)) tokenizer.clear();  // a run's recipe may name one that has gone
+    sources.push_back({model_directory(fs, path), tokenizer});
+  }
+  const AverageReport report =
+      average_models(fs, sources, command.out,
+                     {.dtype = command.dtype == "f32" ? StoredDType::kF32 : StoredDType::kBF16,
+                      .progress = [&](std::int64_t done, std::int64_t all) {
+                        context.progress(concat("averaging: ", done * 100 / all, "%"));
+                      }});
+  context.end_progress();
+  OrderedJson document;
+  document["out"] = command.out;
+  document["weights"] = report.weights;
+  document["files"] = report.files;
+  document["sources"] = OrderedJson::array();
+  for (const auto& source : report.sources) {
+    document["sources"].push_back(
+        {{"directory", source.directory},
+         {"step", source.step < 0 ? OrderedJson(nullptr) : OrderedJson(source.step)},
+         {"weights", source.weights}});
+    context.say(source.weights, "  ", printable(source.directory));
+  }
+  context.say(printable(command.out), ": the mean of ", report.sources.size(), " models, ",
+              report.weights);
+  context.result(document);
+  return 0;
+}
+
 }  // namespace
 
 void add_checkpoint_command(CLI::App& app, Context& context) {
-  CLI::App* group = app.add_subcommand("checkpoint", "Lists, verifies and digests checkpoints");
+  CLI::App* group =
+      app.add_subcommand("checkpoint", "Lists, verifies, digests and averages checkpoints");
   group->require_subcommand(1);
   const auto add = [&](const char* name, const char* help, const char* path_help,
                        int (*action)(Context&, const std::string&)) {
@@ -123,6 +168,15 @@ void add_checkpoint_command(CLI::App& app, Context& context) {
       "Prints one hash over all state: weights, moments, counters, skip window (of the newest "
       "checkpoint when given a run)",
       "A checkpoint or a run directory", digest);
+  const auto options = std::make_shared<AverageCommand>();
+  CLI::App* mean = context.add(*group, "average",
+                               "Averages the weights of checkpoints of one model (a \"soup\")",
+                               [&context, options] { return average(context, *options); });
+  mean->add_option("MODEL", options->models,
+                   "Two or more checkpoints, runs (their newest) or Hugging Face directories")
+      ->required();
+  mean->add_option("-o,--out", options->out, "The Hugging Face directory to make")->required();
+  mean->add_option("--dtype", options->dtype, "f32 or bf16 (f32)");
 }
 
 }  // namespace lockstep::cli
