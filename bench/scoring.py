@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Held-out scoring in batches against the forward pass of training: FLOP/s of each, in bf16.
+
+bench/scoring.py [--small 8] [--large 24]"""
+
+import array
+import gzip
+import random
+from pathlib import Path
+
+import generation
+import rounds
+
+LEAST = 0.95
+LENGTH = 1024
+
+
+def documents(directory, count, vocabulary):
+    """A mix of one file: `count` documents of LENGTH made-up ids, as frequent as in text."""
+    draws = random.Random(1)
+    ids = array.array("I", (int(vocabulary ** draws.random()) - 1 for _ in range(count * LENGTH)))
+    (directory / "tokens.npy").write_bytes(ids.tobytes())
+    with gzip.open(directory / "tokens.csv.gz", "wt") as file:
+        file.writelines(f"{i * LENGTH},{(i + 1) * LENGTH}\n" for i in range(count))
+    (directory / "mix.txt").write_text("made-up,tokens.npy\n")
+    return directory / "mix.txt"
+
+
+def main():
+    parser = rounds.options(__doc__, 5)
+    parser.add_argument("--recipe", type=Path, default=rounds.ROOT / "bench/recipes/190m.toml")
+    parser.add_argument("--small", type=int, default=8, help="documents of the shorter run (8)")
+    parser.add_argument("--large", type=int, default=24, help="documents of the longer run (24)")
+    parser.add_argument("--batch", type=int, default=8, help="documents at a time (8)")
+    options = parser.parse_args()
+    model = generation.model(options.binary, options.recipe)
+    facts = {}
+
+    def training():
+        found = rounds.lockstep(
+            options.binary, "bench", "step", options.recipe, "batch.instances=1",
+            "batch.microbatch=1", f"data.sequence_length={LENGTH}",
+            f"cpu.threads={options.threads}",
+        )  # fmt: skip
+        # A step is three forward passes; recomputation does not count.
+        facts["flops"] = (found["mfu_window_exact"] * found["peak_bf16_flops"]
+                          / found["tokens_per_s"] / 3)  # fmt: skip
+        forward = [op for op in found["ops"] if op["op"].endswith("_forward")]
+        products = ("matmul_forward", "attention_forward")
+        flops = sum(op["flops"] for op in forward if op["op"] in products)
+        rate = flops / sum(op["seconds"] for op in forward)
+        return {"value": rate / 1e9, "note": f"{rate / found['peak_bf16_flops']:.1%} of the peak"}
+
+    with rounds.temporary() as directory:
+        vocabulary = 100278 if options.recipe.stem == "190m" else 4096
+        mix = documents(Path(directory), options.large, vocabulary)
+
+        def seconds(count):
+            return rounds.lockstep(
+                options.binary, "eval", "--heldout", "--model", model, "--mix", mix,
+                "--base-dir", directory, "--sequence-length", LENGTH, "--batch", options.batch,
+                "--precision", "bf16", "--max-documents", count, "--threads", options.threads,
+            )["wall"]  # fmt: skip
+
+        def scoring():
+            rate = LENGTH * rounds.slope(options.small, options.large, seconds)
+            return {"value": rate * facts["flops"] / 1e9, "note": f"{rate:.1f} tokens/s"}
+
+        found = rounds.interleave(
+            options.rounds, {"training": training, "scoring": scoring}, "GFLOP/s"
+        )
+    ratio = rounds.median(found["scoring"]) / rounds.median(found["training"])
+    return rounds.verdict("ratio", ratio, at_least=LEAST)
+
+
+if __name__ == "__main__":
+    rounds.run(main)
