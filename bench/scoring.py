@@ -5,6 +5,7 @@ bench/scoring.py [--small 8] [--large 24]"""
 
 import array
 import gzip
+import json
 import random
 from pathlib import Path
 
@@ -12,16 +13,16 @@ import generation
 import rounds
 
 LEAST = 0.95
-LENGTH = 1024
+LONGEST = 1024  # tokens of a document
 
 
-def documents(directory, count, vocabulary):
-    """A mix of one file: `count` documents of LENGTH made-up ids, as frequent as in text."""
+def documents(directory, count, length, vocabulary):
+    """A mix of one file: `count` documents of made-up ids, as frequent as in text."""
     draws = random.Random(1)
-    ids = array.array("I", (int(vocabulary ** draws.random()) - 1 for _ in range(count * LENGTH)))
+    ids = array.array("I", (int(vocabulary ** draws.random()) - 1 for _ in range(count * length)))
     (directory / "tokens.npy").write_bytes(ids.tobytes())
     with gzip.open(directory / "tokens.csv.gz", "wt") as file:
-        file.writelines(f"{i * LENGTH},{(i + 1) * LENGTH}\n" for i in range(count))
+        file.writelines(f"{i * length},{(i + 1) * length}\n" for i in range(count))
     (directory / "mix.txt").write_text("made-up,tokens.npy\n")
     return directory / "mix.txt"
 
@@ -34,12 +35,14 @@ def main():
     parser.add_argument("--batch", type=int, default=8, help="documents at a time (8)")
     options = parser.parse_args()
     model = generation.model(options.binary, options.recipe)
+    config = json.loads((model / "config.json").read_text())
+    length = min(LONGEST, config["max_position_embeddings"])
     facts = {}
 
     def training():
         found = rounds.lockstep(
             options.binary, "bench", "step", options.recipe, "batch.instances=1",
-            "batch.microbatch=1", f"data.sequence_length={LENGTH}",
+            "batch.microbatch=1", f"data.sequence_length={length}",
             f"cpu.threads={options.threads}",
         )  # fmt: skip
         # A step is three forward passes; recomputation does not count.
@@ -52,18 +55,17 @@ def main():
         return {"value": rate / 1e9, "note": f"{rate / found['peak_bf16_flops']:.1%} of the peak"}
 
     with rounds.temporary() as directory:
-        vocabulary = 100278 if options.recipe.stem == "190m" else 4096
-        mix = documents(Path(directory), options.large, vocabulary)
+        mix = documents(Path(directory), options.large, length, config["vocab_size"])
 
         def seconds(count):
             return rounds.lockstep(
                 options.binary, "eval", "--heldout", "--model", model, "--mix", mix,
-                "--base-dir", directory, "--sequence-length", LENGTH, "--batch", options.batch,
+                "--base-dir", directory, "--sequence-length", length, "--batch", options.batch,
                 "--precision", "bf16", "--max-documents", count, "--threads", options.threads,
             )["wall"]  # fmt: skip
 
         def scoring():
-            rate = LENGTH * rounds.slope(options.small, options.large, seconds)
+            rate = length * rounds.slope(options.small, options.large, seconds)
             return {"value": rate * facts["flops"] / 1e9, "note": f"{rate:.1f} tokens/s"}
 
         found = rounds.interleave(
