@@ -41,6 +41,8 @@ std::string small_hf_config() {
   ModelConfig model;
   model.preset = Preset::kCustom;
   model.vocab_size = 300;
+  model.eos_token_id = 0;
+  model.pad_token_id = -1;
   return hf_config_json(model, StoredDType::kF32);
 }
 

@@ -135,7 +135,8 @@ TEST(Answers, LargeSamplesGiveTheWaldInterval) {
   EXPECT_NEAR(estimate.interval.high, 0.004 + half, 2e-6);
 }
 
-// Every outcome of n = 30 questions with its multinomial probability: exact coverage.
+// Every outcome of n = 30 questions with its multinomial probability: exact coverage. It is above
+// nominal where disagreement is rare, as counts are whole numbers.
 TEST(Answers, ExactCoverageIsNearNominal) {
   constexpr std::int64_t n = 30;
   const auto log_factorial = [](std::int64_t k) { return std::lgamma(static_cast<double>(k) + 1); };
@@ -152,7 +153,7 @@ TEST(Answers, ExactCoverageIsNearNominal) {
       }
     }
     EXPECT_GT(coverage, 0.93) << p;
-    EXPECT_LT(coverage, 0.975) << p;
+    EXPECT_LT(coverage, 0.985) << p;
   }
 }
 
