@@ -39,8 +39,8 @@ QUICK = Size(
     1024,
     0.04,
     150,
-    """train.steps=300 model.d_model=128 model.n_heads=2 model.n_kv_heads=2 model.d_ff=384 model.vocab_size=1024
-    model.context_length=256 model.sliding_window=64 data.sequence_length=256 batch.microbatch=4
+    """train.steps=300 model.d_model=128 model.n_heads=2 model.n_kv_heads=2 model.d_ff=384
+    model.vocab_size=1024 model.context_length=256 model.sliding_window=64 data.sequence_length=256 batch.microbatch=4
     optim.lr=1e-2 schedule.warmup_steps=20 eval.interval=0""".split(),
     "In the beginning",
 )
