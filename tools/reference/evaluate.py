@@ -39,14 +39,19 @@ class Evaluation:
         )  # fmt: skip
 
     def model(self, step):
-        return open_model(self.bundle.checkpoint(step), self.precision, self.broken)
+        return open_model(
+            self.bundle.checkpoint(step), self.precision, self.broken,
+            self.recipe["model.vocab_size"],
+        )  # fmt: skip
 
     def reference(self, step):
         other = Bundle(self.options.kl)
         description = other.read_description()
+        recipe = description["recipe"]
         return open_model(
-            other.checkpoint(step), description["precision"], description["recipe"]["break"]
-        )
+            other.checkpoint(step), description["precision"], recipe["break"],
+            recipe["model.vocab_size"],
+        )  # fmt: skip
 
     @torch.no_grad()
     def run(self, step):
@@ -59,9 +64,10 @@ class Evaluation:
 
     def evaluate(self, step):
         model = self.model(step)
-        tokenizer = Tokenizer(self.bundle.checkpoint(step) / "tokenizer.json")
+        path = self.bundle.checkpoint(step) / "tokenizer.json"
+        tokenizer = Tokenizer(path) if path.exists() else None
         say(f"step {step}: held-out loss of {len(self.documents)} documents")
-        lengths = tokenizer.byte_lengths(model.shape.vocab_size)
+        lengths = tokenizer.byte_lengths(model.columns) if tokenizer else [0] * model.columns
         document = {
             "format": "lockstep-evaluation", "version": 1,
             "model": {"name": self.name, "step": step, "precision": self.precision,

@@ -38,7 +38,7 @@ def document_losses(model, documents):
         hidden = model.hidden(tokens)
         for r, document in enumerate(rows):
             count = len(document.tokens)
-            logits = model.head(hidden[r, : count - 1])[:, : model.shape.vocab_size]
+            logits = model.head(hidden[r, : count - 1])[:, : model.columns]
             token_ce, _ = objective.token_losses(logits, document.tokens[1:])
             losses[document.index] = token_ce.double().sum().item()
     return losses

@@ -112,6 +112,7 @@ class Olmo3:
         # Keys that a sliding layer's query sees, itself included.
         self.window = shape.window + (1 if broken == "window" else 0)
         self.tables = {}
+        self.columns = shape.vocab_size  # that count in evaluation
 
     def product(self, x, name):
         weight = self.weights[name]

@@ -138,7 +138,7 @@ def log_probabilities(model, requests, most):
         inputs.setdefault(ids, []).append(number)
     results = [0.0] * len(requests)
     waiting = sorted(inputs, key=len, reverse=True)
-    columns = model.shape.vocab_size
+    columns = model.columns
     while waiting:
         rows = waiting[: max(1, POSITIONS // len(waiting[0]))]
         waiting = waiting[len(rows) :]

@@ -12,7 +12,7 @@ BUCKETS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)  # where buckets of positi
 def _positions(reference, model, rows, tokens):
     """Per document: KL, equal arg-max, overlap of the top five, at each position."""
     theirs, ours = reference.hidden(tokens), model.hidden(tokens)
-    columns = model.shape.vocab_size
+    columns = model.columns
     for r, document in enumerate(rows):
         count = len(document.tokens) - 1
         p = reference.head(theirs[r, :count])[:, :columns].double().log_softmax(-1)
@@ -41,7 +41,7 @@ def evaluate(reference, model, documents, name):
                             "mean": float(inside.mean())})  # fmt: skip
         first = end
     return {
-        "reference": name, "vocab": model.shape.vocab_size, "tokens": len(kl),
+        "reference": name, "vocab": model.columns, "tokens": len(kl),
         "mean": float(kl.mean()), "max": float(kl.max()),
         "percentiles": dict(zip(("50", "90", "99", "99.9"), map(float, percentiles))),
         "top1": float(top1.mean()), "top5": float(top5.mean()), "buckets": buckets,
