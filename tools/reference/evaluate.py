@@ -17,10 +17,7 @@ from bpe import Tokenizer
 from bundle import Bundle, write_text
 from data import held_out
 from opened_model import open_model
-
-
-def say(text):
-    print(f"\r  {text:70}", end="", file=sys.stderr, flush=True)
+from progress import Progress
 
 
 class Evaluation:
@@ -66,27 +63,28 @@ class Evaluation:
         model = self.model(step)
         path = self.bundle.checkpoint(step) / "tokenizer.json"
         tokenizer = Tokenizer(path) if path.exists() else None
-        say(f"step {step}: held-out loss of {len(self.documents)} documents")
         lengths = tokenizer.byte_lengths(model.columns) if tokenizer else [0] * model.columns
         document = {
             "format": "lockstep-evaluation", "version": 1,
             "model": {"name": self.name, "step": step, "precision": self.precision,
                       "producer": self.producer},
-            "heldout": heldout.evaluate(model, self.documents, lengths, self.length),
+            "heldout": heldout.evaluate(
+                model, self.documents, lengths, self.length, Progress(f"step {step}: held-out loss")
+            ),
         }  # fmt: skip
         if self.options.data:
             document["tasks"] = [
                 score_tasks.score(
                     model, tokenizer, task, self.options.data,
-                    lambda text: say(f"step {step}: {text}"),
+                    Progress(f"step {step}: {task}"),
                 )
                 for task in score_tasks.TASKS
             ]  # fmt: skip
         if self.options.kl:
-            say(f"step {step}: token KL from {self.options.kl}")
             document["kl"] = token_kl.evaluate(
-                self.reference(step), model, self.documents, str(Path(self.options.kl).resolve())
-            )
+                self.reference(step), model, self.documents,
+                str(Path(self.options.kl).resolve()), Progress(f"step {step}: token KL"),
+            )  # fmt: skip
         return document
 
     def write_logits(self, step):

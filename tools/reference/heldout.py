@@ -31,9 +31,10 @@ def fingerprint(documents):
     return "sha256:" + digest.hexdigest()
 
 
-def document_losses(model, documents):
+def document_losses(model, documents, progress):
     """Index of the document -> cross-entropy summed over its targets, in nats."""
     losses = {document.index: 0.0 for document in documents}
+    done, all_tokens = 0, sum(len(document.tokens) for document in documents)
     for rows, tokens in groups(documents):
         hidden = model.hidden(tokens)
         for r, document in enumerate(rows):
@@ -41,6 +42,8 @@ def document_losses(model, documents):
             logits = model.head(hidden[r, : count - 1])[:, : model.columns]
             token_ce, _ = objective.token_losses(logits, document.tokens[1:])
             losses[document.index] = token_ce.double().sum().item()
+        done += sum(len(document.tokens) for document in rows)
+        progress(done / all_tokens)
     return losses
 
 
@@ -64,9 +67,9 @@ def domain_entry(label, records):
     }  # fmt: skip
 
 
-def evaluate(model, documents, byte_lengths, length):
+def evaluate(model, documents, byte_lengths, length, progress):
     """The surface of an evaluation file."""
-    losses = document_losses(model, documents)
+    losses = document_losses(model, documents, progress)
     by_document, domains = [], {}
     for document in documents:
         targets = document.tokens[1:].tolist()

@@ -38,8 +38,8 @@ def prepare(reproduction):
 def prepare_tasks(reproduction):
     source, size = reproduction.options.data, reproduction.size
     if source is None:
-        print("\nno data sets for the tasks: there is no ../shared/data/eval, and no --data DIR was "
-              "given. The tasks are left out: the verdict on them is `not enough data`.")  # fmt: skip
+        print("\nno data sets for the tasks: no --data DIR was given, and there is no "
+              "../shared/data/eval. Tasks are left out: their verdict is `not enough data`.")
         return
     reproduction.tasks = reproduction.out / "data/tasks"
     task_subset.make(source.resolve(), reproduction.tasks, size.questions)

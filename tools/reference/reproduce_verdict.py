@@ -47,7 +47,7 @@ class Verdict:
     def say(self, found):
         curve = found["training_loss"]
         print(f"training loss: mean difference {curve['mean']:+.2e}, spread {curve['spread']:.2e}, "
-              f"largest {curve['max_abs']:.2e} at step {curve['max_abs_step']}, largest of the first "
+              f"largest {curve['max_abs']:.2e} at step {curve['max_abs_step']}, of the first "
               f"{curve['first_50_steps']} steps {curve['first_50_max_abs']:.2e}")  # fmt: skip
         print(f"{'surface':28} {'step':>5} {'difference':>12} {'95% interval':>26} "
               f"{'tolerance':>10}  verdict")  # fmt: skip
@@ -67,8 +67,10 @@ class Verdict:
     def judge(self, name, found, precision, stage):
         if precision == "fp32" and stage == 1:
             first = found["training_loss"]["first_50_max_abs"]
-            self.expect(first < FIRST_DIFFERENCE, f"{name}: training losses differ by {first:.2e} in "
-                        f"the first {FIRST_STEPS} steps, wanted under {FIRST_DIFFERENCE}")  # fmt: skip
+            self.expect(
+                first < FIRST_DIFFERENCE, f"{name}: training losses differ by {first:.2e} in the "
+                f"first {FIRST_STEPS} steps, wanted under {FIRST_DIFFERENCE}",
+            )  # fmt: skip
         if self.reproduction.options.quick:
             return  # too few documents for a verdict
         self.expect(found["verdict"] == "reproduced" or not self.reproduction.tasks,
@@ -79,8 +81,8 @@ class Verdict:
 
     def finish(self):
         r = self.reproduction
-        summary = {"failures": self.failures, "seconds": r.seconds,
-                   "verdicts": {name: c["verdict"] for name, c in self.comparisons.items()}}  # fmt: skip
+        verdicts = {name: found["verdict"] for name, found in self.comparisons.items()}
+        summary = {"failures": self.failures, "seconds": r.seconds, "verdicts": verdicts}
         (r.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
         for failure in self.failures:
             print(f"FAILED: {failure}")

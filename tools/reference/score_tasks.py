@@ -129,7 +129,7 @@ def encode(tokenizer, context, continuation, prefix):
     return ids, whole[len(ids) :]
 
 
-def log_probabilities(model, requests, most):
+def log_probabilities(model, requests, most, progress=lambda share: None):
     """(context, continuation) ids -> summed log-probability of the continuation. An input that
     several requests have in common runs once."""
     inputs = {}
@@ -138,6 +138,7 @@ def log_probabilities(model, requests, most):
         inputs.setdefault(ids, []).append(number)
     results = [0.0] * len(requests)
     waiting = sorted(inputs, key=len, reverse=True)
+    done, positions = 0, sum(map(len, waiting))
     columns = model.columns
     while waiting:
         rows = waiting[: max(1, POSITIONS // len(waiting[0]))]
@@ -154,6 +155,8 @@ def log_probabilities(model, requests, most):
                 targets = torch.tensor(requests[number][1])
                 picked = log_softmax[longest - len(targets) :].gather(1, targets[:, None])
                 results[number] = picked.double().sum().item()
+        done += sum(map(len, rows))
+        progress(done / positions)
     return results
 
 
@@ -194,7 +197,7 @@ def score(model, tokenizer, task, directory, progress):
     for question in questions:
         for context, continuation in zip(question.contexts, question.continuations):
             requests.append(encode(tokenizer, context, continuation, model.shape.eos))
-    scores = iter(log_probabilities(model, requests, model.shape.context_length))
+    scores = iter(log_probabilities(model, requests, model.shape.context_length, progress))
     answers = []
     for question in questions:
         answers.append(answer(question, [next(scores) for _ in question.continuations]))
@@ -205,5 +208,4 @@ def score(model, tokenizer, task, directory, progress):
         entry[rule] = mean
         if rule == "acc":
             entry["acc_stderr"] = error
-    progress(f"{task} {entry['acc']:.3f}")
     return entry | {"documents": answers}

@@ -23,12 +23,14 @@ def _positions(reference, model, rows, tokens):
         yield document, kl.numpy(), (top_p[:, 0] == top_q[:, 0]).double().numpy(), shared.numpy()
 
 
-def evaluate(reference, model, documents, name):
+def evaluate(reference, model, documents, name, progress):
     """KL(reference || model): the surface of an evaluation file."""
-    found = {}
+    found, done = {}, 0
     for rows, tokens in groups(documents):
         for document, *values in _positions(reference, model, rows, tokens):
             found[document.index] = values
+        done += len(rows)
+        progress(done / len(documents))
     order = sorted(found)
     kl, top1, top5 = (np.concatenate([found[i][part] for i in order]) for part in range(3))
     place = np.concatenate([np.arange(len(found[i][0])) for i in order])

@@ -20,6 +20,7 @@ import safetensors_file
 from bundle import Bundle
 from data import Batches, Instances
 from model import BREAKS, Olmo3, Shape
+from progress import clock, show
 
 STATE_EVERY = 20  # steps
 
@@ -117,10 +118,9 @@ class Training:
 
     def say(self, record, seconds):
         left = (self.steps - self.step) * seconds
-        print(f"\r  step {self.step} of {self.steps}, loss {record['loss']:.4f}, "
-              f"{self.batch * self.values['data.sequence_length'] / seconds:.0f} tokens/s, "
-              f"{int(left) // 60}:{int(left) % 60:02d} left ", end="", file=sys.stderr,
-              flush=True)  # fmt: skip
+        speed = self.batch * self.values["data.sequence_length"] / seconds
+        show(f"step {self.step} of {self.steps}, loss {record['loss']:.4f}, {speed:.0f} tokens/s, "
+             f"{clock(left)} left")  # fmt: skip
 
     def finish(self):
         options, values = self.options, self.values
