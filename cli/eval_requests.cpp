@@ -50,7 +50,7 @@ int run_requests(Context& context, const EvalOptions& options) {
   const auto text = open_text_model(fs, options);
   OrderedJson document;
   document["model"] = options.model;
-  document["precision"] = options.precision;
+  document["precision"] = precision_name(options);
   document["max_length"] = text->max_length;
   document["requests"] = OrderedJson::object();
   context.say(
@@ -63,7 +63,8 @@ int run_requests(Context& context, const EvalOptions& options) {
     }
     context.progress("reading and encoding " + name);
     auto documents = read_requests(fs, path);
-    if (options.limit > 0 && documents.size() > options.limit) documents.resize(options.limit);
+    const std::size_t limit = options.limit.value_or(0);
+    if (limit > 0 && documents.size() > limit) documents.resize(limit);
     ProgressBar bar(context);
     ScoreOptions score = score_options(options);
     score.progress = [&](double share) { bar.show(share, name); };

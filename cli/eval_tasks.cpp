@@ -1,102 +1,39 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <map>
 
 #include "base/text.h"
 #include "cli/eval_options.h"
+#include "eval/task_choice.h"
 #include "eval/task_eval.h"
 #include "io/compressed.h"
 
 namespace lockstep::cli {
 namespace {
 
-using Tasks = std::map<std::string, TaskSpec, std::less<>>;
-
-Tasks known_tasks(FileSystem& fs, const std::string& directory) {
-  Tasks tasks;
-  for (const auto& [name, toml] : built_in_tasks()) {
-    tasks[name] = parse_task(toml, name, concat("built-in ", name, ".toml"));
-  }
-  if (directory.empty()) return tasks;
-  constexpr std::string_view kEnding = ".toml";
-  for (const std::string& file : fs.list(directory)) {
-    if (!file.ends_with(kEnding)) continue;
-    const std::string path = concat(directory, "/", file);
-    const std::string name = file.substr(0, file.size() - kEnding.size());
-    tasks[name] = parse_task(read_text(fs, path, std::uint64_t{1} << 20), name, path);
-  }
-  return tasks;
-}
-
-// One item of --tasks: a task, or some of its subtasks.
 struct Chosen {
-  std::string name;
-  const TaskSpec* task = nullptr;
-  std::set<std::string> only = {};
+  TaskChoice choice;
   std::string file = {};
   std::string fewshot_file = {};
   EncodedTask encoded = {};
   std::vector<AnsweredSubtask> answers = {};
 };
 
-// "mmlu", "mmlu_stem" (a group), "mmlu_anatomy" (a subtask).
-Chosen choose(const Tasks& tasks, const std::string& name) {
-  if (const auto found = tasks.find(name); found != tasks.end()) {
-    return {.name = name, .task = &found->second};
-  }
-  std::vector<std::string> names;
-  for (const auto& [known, task] : tasks) {
-    names.push_back(known);
-    for (const auto& [group, values] : task.groups) names.push_back(known + "_" + group);
-    if (task.subtask.empty() || !name.starts_with(known + "_")) continue;
-    const std::string rest = name.substr(known.size() + 1);
-    if (const auto group = task.groups.find(rest); group != task.groups.end()) {
-      return {.name = name, .task = &task, .only = {group->second.begin(), group->second.end()}};
-    }
-    for (const auto& [group, values] : task.groups) {
-      if (std::find(values.begin(), values.end(), rest) == values.end()) continue;
-      return {.name = name, .task = &task, .only = {rest}};
-    }
-  }
-  std::string list;
-  for (const auto& [known, task] : tasks) list += (list.empty() ? "" : ", ") + known;
-  const std::string nearest = nearest_name(name, names);
-  fail(ErrorKind::kConfig, "--tasks: no task \"", printable(name), "\"",
-       nearest.empty() ? "" : "; nearest: " + nearest, "; known: ", list,
-       "; add one with --tasks-dir");
-}
-
-TaskReadOptions read_options(const EvalOptions& options, const Chosen& chosen) {
-  static const std::map<std::string, FewshotSampler> kSamplers = {
-      {"task", FewshotSampler::kOfTask},
-      {"first", FewshotSampler::kFirst},
-      {"random", FewshotSampler::kRandom}};
-  return {.fewshot = {.count = options.fewshot,
-                      .sampler = kSamplers.at(options.fewshot_sampler),
-                      .ids = options.fewshot_ids,
-                      .seed = options.fewshot_seed},
-          .limit = options.limit,
-          .only = chosen.only};
-}
-
-std::vector<Chosen> read_tasks(Context& context, FileSystem& fs, const Tasks& tasks,
-                               const EvalOptions& options, TextModel& text) {
+std::vector<Chosen> read_tasks(Context& context, FileSystem& fs, const EvalOptions& options,
+                               std::vector<TaskChoice> choices, TextModel& text) {
   std::vector<Chosen> all;
-  std::set<std::string> names;
-  for (const auto& name : options.tasks) {
-    if (!names.insert(name).second) {
-      fail(ErrorKind::kConfig, "--tasks: ", printable(name), " is there twice");
-    }
-    all.push_back(choose(tasks, name));
-  }
-  for (Chosen& chosen : all) {
-    context.progress("reading and encoding " + chosen.name);
-    auto questions = read_task(fs, *chosen.task, options.data, read_options(options, chosen));
+  for (TaskChoice& choice : choices) {
+    context.progress("reading and encoding " + choice.name);
+    auto questions = read_task(fs, choice.task, options.data,
+                               {.fewshot = fewshot_options(options),
+                                .limit = options.limit.value_or(0),
+                                .only = choice.only});
+    Chosen chosen{.choice = std::move(choice)};
     chosen.file = questions.file;
     chosen.fewshot_file = questions.fewshot_file;
-    chosen.encoded = encode_task(*chosen.task, std::move(questions), text.tokenizer, text.prefix,
-                                 text.max_length, text.stream.pool());
+    chosen.encoded = encode_task(chosen.choice.task, std::move(questions), text.tokenizer,
+                                 text.prefix, text.max_length, text.stream.pool());
+    all.push_back(std::move(chosen));
   }
   return all;
 }
@@ -111,7 +48,7 @@ void answer(Context& context, std::vector<Chosen>& all, const EvalOptions& optio
     const auto share = static_cast<double>(chosen.encoded.tokens()) / work;
     ScoreOptions score = score_options(options);
     score.progress = [&](double part) {
-      bar.show(std::min(1.0, done + share * part), chosen.name);
+      bar.show(std::min(1.0, done + share * part), chosen.choice.name);
     };
     chosen.answers = answer_task(*text.model, std::move(chosen.encoded), score);
     done += share;
@@ -192,13 +129,13 @@ std::vector<ChoiceCounts> counts_of(const Chosen& chosen, const std::vector<std:
 
 OrderedJson task_json(const Chosen& chosen) {
   OrderedJson json = shares_json(counts_of(chosen, nullptr));
-  json["metrics"] = chosen.task->metrics;
+  json["metrics"] = chosen.choice.task.metrics;
   json["file"] = chosen.file;
   json["fewshot_file"] =
       chosen.fewshot_file.empty() ? OrderedJson(nullptr) : OrderedJson(chosen.fewshot_file);
-  if (chosen.task->subtask.empty()) return json;
+  if (chosen.choice.task.subtask.empty()) return json;
   json["groups"] = OrderedJson::object();
-  for (const auto& [group, values] : chosen.task->groups) {
+  for (const auto& [group, values] : chosen.choice.task.groups) {
     const auto parts = counts_of(chosen, &values);
     if (!parts.empty()) json["groups"][group] = shares_json(parts);
   }
@@ -235,30 +172,31 @@ int run_tasks(Context& context, const EvalOptions& options) {
     fail(ErrorKind::kConfig, "--tasks: name the directory of the data sets with --data");
   }
   FileSystem& fs = FileSystem::real();
-  const Tasks tasks = known_tasks(fs, options.tasks_directory);
+  auto choices = choose_tasks(fs, options.tasks, options.tasks_directory, "--tasks");
   const auto text = open_text_model(fs, options);
-  std::vector<Chosen> all = read_tasks(context, fs, tasks, options, *text);
+  std::vector<Chosen> all = read_tasks(context, fs, options, std::move(choices), *text);
   answer(context, all, options, *text);
   if (!options.log_samples.empty()) log_samples(fs, options.log_samples, all);
   OrderedJson document;
   document["model"] = options.model;
-  document["precision"] = options.precision;
-  document["fewshot"] =
-      options.fewshot_ids.empty() ? OrderedJson(options.fewshot) : OrderedJson(options.fewshot_ids);
-  document["limit"] = options.limit == 0 ? OrderedJson(nullptr) : OrderedJson(options.limit);
+  document["precision"] = precision_name(options);
+  document["fewshot"] = options.fewshot_ids.empty() ? OrderedJson(options.fewshot.value_or(0))
+                                                    : OrderedJson(options.fewshot_ids);
+  const std::size_t limit = options.limit.value_or(0);
+  document["limit"] = limit == 0 ? OrderedJson(nullptr) : OrderedJson(limit);
   document["max_length"] = text->max_length;
   context.say(
       "task                         questions         acc           acc_norm"
       "           acc_bytes");
   for (const Chosen& chosen : all) {
     OrderedJson json = task_json(chosen);
-    context.say(task_line(chosen.name, json, chosen.task->metrics));
-    if (json.contains("groups") && chosen.only.empty()) {
+    context.say(task_line(chosen.choice.name, json, chosen.choice.task.metrics));
+    if (json.contains("groups") && chosen.choice.only.empty()) {
       for (const auto& [group, values] : json["groups"].items()) {
-        context.say(task_line("  " + group, values, chosen.task->metrics));
+        context.say(task_line("  " + group, values, chosen.choice.task.metrics));
       }
     }
-    document["tasks"][chosen.name] = std::move(json);
+    document["tasks"][chosen.choice.name] = std::move(json);
   }
   context.result(document);
   return 0;

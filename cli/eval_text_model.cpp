@@ -3,27 +3,18 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/eval_options.h"
+#include "train/run_evaluation.h"
 
 namespace lockstep::cli {
 namespace {
 
-Tokenizer load_tokenizer(FileSystem& fs, const EvalOptions& options, const ModelConfig& model) {
+Tokenizer tokenizer_of(FileSystem& fs, const EvalOptions& options, const ModelConfig& model) {
   const std::string path = tokenizer_path(fs, options.model, options.tokenizer);
   if (path.empty()) {
     fail(ErrorKind::kInput, printable(options.model),
          ": no tokenizer.json beside the model; name one with --tokenizer");
   }
-  Tokenizer tokenizer = Tokenizer::load(fs, path);
-  if (tokenizer.vocab_size() > model.vocab_size) {
-    fail(ErrorKind::kInput, printable(path), ": ", tokenizer.vocab_size(), " ids, the model has ",
-         model.vocab_size, "; this is another model's tokenizer");
-  }
-  return tokenizer;
-}
-
-std::int32_t prefix_of(const Tokenizer& tokenizer, const ModelConfig& model) {
-  if (model.eos_token_id >= 0) return static_cast<std::int32_t>(model.eos_token_id);
-  return static_cast<std::int32_t>(tokenizer.eos_id().value_or(0));
+  return load_tokenizer(fs, path, model);
 }
 
 }  // namespace
@@ -31,17 +22,21 @@ std::int32_t prefix_of(const Tokenizer& tokenizer, const ModelConfig& model) {
 std::unique_ptr<TextModel> open_text_model(FileSystem& fs, const EvalOptions& options) {
   CpuStream stream = make_stream(options.machine);
   HfModel source(fs, model_directory(fs, options.model), options.import);
-  Tokenizer tokenizer = load_tokenizer(fs, options, source.config());
-  const std::int32_t prefix = prefix_of(tokenizer, source.config());
+  Tokenizer tokenizer = tokenizer_of(fs, options, source.config());
+  const std::int32_t prefix = context_prefix(tokenizer, source.config());
   const std::int64_t length =
       options.sequence_length > 0 ? options.sequence_length : source.config().context_length;
   std::unique_ptr<TextModel> text(new TextModel{std::move(stream), std::move(source),
                                                 std::move(tokenizer), prefix, length, nullptr});
-  text->model =
-      load_model(text->source,
-                 {.precision = precision_of_name(options.precision), .use = Weights::Use::kForward},
-                 text->stream);
+  text->model = load_model(
+      text->source,
+      {.precision = precision_of_name(precision_name(options)), .use = Weights::Use::kForward},
+      text->stream);
   return text;
+}
+
+std::string precision_name(const EvalOptions& options) {
+  return options.precision.empty() ? "fp32" : options.precision;
 }
 
 ScoreOptions score_options(const EvalOptions& options) {

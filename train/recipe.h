@@ -44,7 +44,7 @@ struct Recipe {
     v("schedule", schedule, "The learning rate by step.");
     v("init", init, "Where the weights come from.");
     v("checkpoint", checkpoint, "When the run is saved and what is kept.", {.benign = true});
-    v("eval", eval, "Held-out loss during the run.", {.benign = true});
+    v("eval", eval, "What is evaluated during the run.", {.benign = true});
     v("sample", sample, "Continuations of a prompt during the run.", {.benign = true});
     v("metrics", metrics, "What is written beside metrics.jsonl.", {.benign = true});
     v("cpu", cpu, "The processor.", {.benign = true});

@@ -40,6 +40,18 @@ void fork(FileSystem& fs, const Recipe& recipe, std::int64_t step,
     fs.rename(path, free_name(path + mark));
   }
   fs.sync_directory(checkpoints);
+  // Evaluations of later steps are of the weights before the fork.
+  const std::string evals = join_path(directory, paths::kEvals);
+  if (fs.is_directory(evals)) {
+    constexpr std::string_view kEnding = ".json";
+    for (const std::string& name : fs.list(evals)) {
+      if (!name.ends_with(kEnding)) continue;
+      const std::string stem = name.substr(0, name.size() - kEnding.size());
+      if (paths::step_of(stem).value_or(step) <= step) continue;
+      fs.rename(join_path(evals, name), free_name(join_path(evals, stem + mark)));
+    }
+    fs.sync_directory(evals);
+  }
   const std::string saved = join_path(directory, paths::kRecipe);
   write_file_atomic(fs, free_name(join_path(directory, concat("recipe", mark, ".toml"))),
                     std::string_view(read_file(fs, saved, kMaxRecipeBytes)));

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "config/enum_name.h"
+#include "model/numerics.h"
 #include "tensor/isa.h"
 
 namespace lockstep {
@@ -27,22 +30,53 @@ struct CheckpointConfig {
   }
 };
 
+// What a model is held against (docs/guide.md, "Evaluate").
+enum class Surface { kHeldout, kTasks, kKl };
+constexpr auto enum_table(Surface) {
+  return std::array{EnumName{Surface::kHeldout, "heldout"}, EnumName{Surface::kTasks, "tasks"},
+                    EnumName{Surface::kKl, "kl"}};
+}
+
 struct EvalConfig {
   std::int64_t interval = 0;
+  std::vector<Surface> surfaces = {Surface::kHeldout};
   std::string mix;
   std::string base_dir;
   std::string tokenizer;
   std::int64_t batch = 8;
   std::int64_t max_documents = 0;
+  std::string c4;
+  std::vector<std::string> tasks;
+  std::string tasks_data;
+  std::string tasks_dir;
+  std::int64_t fewshot = 0;
+  std::int64_t limit = 0;
+  std::string reference;
+  Precision reference_precision = Precision::kFp32;
+  std::int64_t kl_tokens = 65536;
 
   template <class V>
   void fields(V&& v) {
-    v("interval", interval, "steps between held-out evaluations; 0: none", {.min = 0});
+    v("interval", interval, "steps between evaluations; 0: none", {.min = 0});
+    v("surfaces", surfaces,
+      "what is evaluated: held-out loss by domain, multiple-choice tasks, token-level KL against "
+      "reference");
     v("mix", mix, "manifest of held-out token files, a label for each domain");
     v("base_dir", base_dir, "where its paths start; data.base_dir when empty");
     v("tokenizer", tokenizer, "put in place of {TOKENIZER} there; data.tokenizer when empty");
     v("batch", batch, "instances at a time; no result depends on it", {.min = 1, .max = 65536});
     v("max_documents", max_documents, "of each domain, from its start; 0: all", {.min = 0});
+    v("c4", c4, "label of the domain that stands for C4; when empty the first that holds \"c4\"");
+    v("tasks", tasks, "tasks, groups or subtasks; the usual eight when empty");
+    v("tasks_data", tasks_data, "directory of the tasks' data sets, as JSON lines");
+    v("tasks_dir", tasks_dir, "further tasks, a TOML file each");
+    v("fewshot", fewshot, "examples before each question", {.min = 0, .max = 1000});
+    v("limit", limit, "questions of each task and subtask; 0: all", {.min = 0});
+    v("reference", reference,
+      "a Hugging Face directory or checkpoint, or a run or bundle, of which the checkpoint of the "
+      "same step is taken");
+    v("reference_precision", reference_precision, "its precision");
+    v("kl_tokens", kl_tokens, "held-out tokens compared, in whole documents; 0: all", {.min = 0});
   }
 };
 
