@@ -35,7 +35,10 @@ TaskChoice choose(const Tasks& tasks, const std::string& name, std::string_view 
   std::vector<std::string> names;
   for (const auto& [known, task] : tasks) {
     names.push_back(known);
-    for (const auto& [group, values] : task.groups) names.push_back(known + "_" + group);
+    for (const auto& [group, values] : task.groups) {
+      names.push_back(known + "_" + group);
+      for (const auto& value : values) names.push_back(concat(known, "_", value));
+    }
     if (task.subtask.empty() || !name.starts_with(known + "_")) continue;
     const std::string rest = name.substr(known.size() + 1);
     if (const auto group = task.groups.find(rest); group != task.groups.end()) {
