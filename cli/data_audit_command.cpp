@@ -1,14 +1,9 @@
-#include <algorithm>
-#include <map>
 #include <memory>
 
 #include "base/text.h"
-#include "checkpoint/paths.h"
 #include "cli/data_command.h"
 #include "data/audit.h"
-#include "io/jsonl.h"
-#include "train/recipe.h"
-#include "train/training_data.h"
+#include "train/run_audit.h"
 
 namespace lockstep::cli {
 namespace {
@@ -45,102 +40,38 @@ int audit_plan(Context& context, AuditOptions options) {
   return audit.ok() ? 0 : exit_code(ErrorKind::kData);
 }
 
-// A line of metrics.jsonl as the audit needs it.
-struct LoggedBatch {
-  std::int64_t step = 0;
-  std::uint64_t batch = 0;
-  std::string digest;
-};
-
-std::vector<LoggedBatch> read_logged(FileSystem& fs, const std::string& path) {
-  std::vector<LoggedBatch> out;
-  read_jsonl(fs, path, [&](const JsonlLine& line) {
-    const std::string what = concat(path, ":", line.number);
-    const Json json = parse_json(line.text, what);
-    try {
-      out.push_back({json.at("step").get<std::int64_t>(), json.at("batch").get<std::uint64_t>(),
-                     json.at("batch_digest").get<std::string>()});
-    } catch (const Json::exception& error) {
-      fail(ErrorKind::kData, printable(what), ": not a metrics line: ", error.what());
-    }
-  });
-  if (out.empty()) fail(ErrorKind::kInput, printable(path), ": no step is logged");
-  return out;
-}
-
-// How often the run's steps used each instance of each epoch.
-struct Coverage {
-  std::uint64_t used = 0;
-  std::uint64_t repeated = 0;
-};
-
-Coverage coverage_of(const StepPlan& plan, const std::vector<LoggedBatch>& logged) {
-  std::map<std::uint64_t, std::vector<std::uint64_t>> batches_of_epoch;
-  for (const LoggedBatch& line : logged) {
-    batches_of_epoch[plan.epoch_of(line.batch)].push_back(line.batch);
-  }
-  Coverage coverage;
-  std::vector<std::uint64_t> entries(plan.spec().batch);
-  for (const auto& [epoch, batches] : batches_of_epoch) {
-    CoverageCounter counter(plan.spec().instances);
-    for (const std::uint64_t batch : batches) {
-      plan.entries(batch, 0, entries);
-      for (const std::uint64_t id : entries) counter.add(id);
-    }
-    coverage.used += counter.seen_once() + counter.repeated();
-    coverage.repeated += counter.repeated();
-  }
-  return coverage;
-}
-
-int audit_run(Context& context, const AuditOptions& options) {
-  FileSystem& fs = FileSystem::real();
-  const std::vector<std::string> overrides = {concat("run.dir=", options.run)};
-  const Recipe recipe = read_recipe(join_path(options.run, paths::kRecipe), overrides);
-  ThreadPool pool(ThreadPool::available_cpus());
-  const TrainingData data(fs, recipe, pool);
-  const auto logged = read_logged(fs, join_path(options.run, paths::kMetrics));
-  const Coverage coverage = coverage_of(data.plan(), logged);
-
-  std::vector<std::uint64_t> tokens(data.source().labels().size());
-  const auto loader = data.loader(0);
-  Batch batch;
-  std::uint64_t checked = 0;
+int audit_logged(Context& context, const AuditOptions& options) {
+  const RunAudit audit =
+      audit_run(FileSystem::real(), options.run,
+                {.every = options.every, .progress = [&](std::int64_t step, std::int64_t last) {
+                   context.progress(concat("audit step ", step, " of ", last));
+                 }});
   OrderedJson wrong = OrderedJson::array();
-  for (std::size_t i = 0; i < logged.size(); i += options.every) {
-    const LoggedBatch& line = logged[i];
-    if (line.digest.empty()) continue;  // passed over: nothing was read
-    if (loader->step() != line.batch) loader->seek(line.batch);
-    loader->next(batch);
-    ++checked;
-    for (std::size_t k = 0; k < tokens.size(); ++k) tokens[k] += batch.tokens_by_label[k];
-    context.progress(concat("audit step ", line.step, " of ", logged.back().step));
-    if (batch.digest == line.digest) continue;
-    wrong.push_back({{"step", line.step}, {"logged", line.digest}, {"found", batch.digest}});
+  for (const auto& each : audit.wrong) {
+    wrong.push_back({{"step", each.step}, {"logged", each.logged}, {"found", each.found}});
     if (wrong.size() <= 5) {
-      context.say("step ", line.step, ": batch digest ", printable(line.digest), " was logged, ",
-                  batch.digest, " is what the plan gives");
+      context.say("step ", each.step, ": batch digest ", printable(each.logged), " was logged, ",
+                  each.found, " is what the plan gives");
     }
   }
-  const bool ok = wrong.empty() && coverage.repeated == 0;
-  context.say(logged.size(), " steps logged, ", checked, " batches read again: ", wrong.size(),
-              " differ; ", coverage.used, " instances used, ", coverage.repeated,
-              " more than once in an epoch");
+  context.say(audit.steps, " steps logged, ", audit.batches_checked,
+              " batches read again: ", wrong.size(), " differ; ", audit.instances_used,
+              " instances used, ", audit.instances_repeated, " more than once in an epoch");
   OrderedJson by_label = OrderedJson::object();
-  for (std::size_t k = 0; k < tokens.size(); ++k) by_label[data.source().labels()[k]] = tokens[k];
-  context.result({{"ok", ok},
-                  {"steps", logged.size()},
-                  {"batches_checked", checked},
+  for (const auto& [label, tokens] : audit.tokens_by_label) by_label[label] = tokens;
+  context.result({{"ok", audit.ok()},
+                  {"steps", audit.steps},
+                  {"batches_checked", audit.batches_checked},
                   {"batches_different", wrong.size()},
                   {"different", wrong},
-                  {"instances_used", coverage.used},
-                  {"instances_repeated", coverage.repeated},
+                  {"instances_used", audit.instances_used},
+                  {"instances_repeated", audit.instances_repeated},
                   {"tokens_by_label", by_label}});
-  return ok ? 0 : exit_code(ErrorKind::kData);
+  return audit.ok() ? 0 : exit_code(ErrorKind::kData);
 }
 
 int audit(Context& context, const AuditOptions& options) {
-  if (!options.run.empty()) return audit_run(context, options);
+  if (!options.run.empty()) return audit_logged(context, options);
   if (options.plan.instances == 0 || options.plan.batch == 0) {
     fail(ErrorKind::kConfig, "data audit: name a run, or give --instances and --batch");
   }

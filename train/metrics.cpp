@@ -1,10 +1,13 @@
 #include "train/metrics.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -37,6 +40,13 @@ OrderedJson number_or_null(double value, bool absent) {
 
 }  // namespace
 
+std::int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t all = 0;
+  std::int64_t resident = 0;
+  return statm >> all >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
 std::string double_bits(double value) {
   std::string digits(16, '0');
   auto bits = std::bit_cast<std::uint64_t>(value);
@@ -65,6 +75,7 @@ std::string to_json_line(const StepRecord& r) {
   json["mfu"] = r.mfu;
   json["seconds"] = r.seconds;
   json["data_seconds"] = r.data_seconds;
+  if (r.memory_bytes > 0) json["memory_bytes"] = r.memory_bytes;
   json["skipped"] = !r.skipped.empty() || r.passed_over;
   if (!r.skipped.empty()) json["skip_reason"] = r.skipped;
   if (r.passed_over) json["skip_reason"] = "passed over by train.steps_to_skip";

@@ -28,11 +28,12 @@ struct StepRecord {
   std::int64_t targets = 0;   // of this step: the positions that the loss counts
   std::int64_t filtered = 0;  // instances masked out by the filter
   double tokens_per_s = 0;
-  double mfu = 0;            // window-exact, of the peak measured at start
-  double seconds = 0;        // of the whole step
-  double data_seconds = 0;   // of these, waiting for the loader
-  std::string skipped;       // why the step was skipped; empty: it was taken
-  bool passed_over = false;  // by train.steps_to_skip: no loss was computed
+  double mfu = 0;                 // window-exact, of the peak measured at start
+  double seconds = 0;             // of the whole step
+  double data_seconds = 0;        // of these, waiting for the loader
+  std::int64_t memory_bytes = 0;  // resident memory of the process after the step; 0: not known
+  std::string skipped;            // why the step was skipped; empty: it was taken
+  bool passed_over = false;       // by train.steps_to_skip: no loss was computed
 };
 
 // `skipped` is a boolean in JSON, its reason in skip_reason; loss_bits, grad_norm_bits: the
@@ -103,6 +104,9 @@ class ReplayCheck {
   std::int64_t first_different_ = 0;
   double max_difference_ = 0;
 };
+
+// Resident memory of this process now; 0 where the system does not say.
+[[nodiscard]] std::int64_t resident_bytes();
 
 // 16 hexadecimal digits: the bits of a double.
 [[nodiscard]] std::string double_bits(double value);

@@ -49,6 +49,13 @@ class RunFiles : public ::testing::Test {
   FileSystem& fs_ = FileSystem::real();
 };
 
+TEST(StepRecord, LineHoldsTheMemoryThatTheSystemTells) {
+  StepRecord r;
+  EXPECT_FALSE(parse_json(to_json_line(r), "line").contains("memory_bytes"));
+  r.memory_bytes = resident_bytes();
+  EXPECT_GT(parse_json(to_json_line(r), "line")["memory_bytes"].get<std::int64_t>(), 1 << 20);
+}
+
 TEST(StepRecord, LineHoldsTheExactLossAndTheNamesOthersRelyOn) {
   StepRecord r;
   r.step = 7;

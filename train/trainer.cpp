@@ -302,6 +302,7 @@ void Trainer::account(const StepRecord& measured) {
                                                                   : summary_.peak.fp32_flops;
   record.tokens_per_s = tokens / record.seconds;
   record.mfu = record.tokens_per_s * flops_per_token_ / peak;
+  record.memory_bytes = resident_bytes();
   metrics_->add(record);
   replay_->add(record);
   if (replay_->complete() && !replay_reported_) report_replay();
