@@ -63,5 +63,7 @@ void add_import_hf_command(CLI::App& app, Context& context);
 void add_export_hf_command(CLI::App& app, Context& context);
 void add_checkpoint_command(CLI::App& app, Context& context);
 void add_bench_command(CLI::App& app, Context& context);
+void add_ablate_command(CLI::App& app, Context& context);
+void add_completion_command(CLI::App& app, Context& context);
 
 }  // namespace lockstep::cli

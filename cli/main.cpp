@@ -27,6 +27,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_train_command(app, context);
   add_init_command(app, context);
   add_eval_command(app, context);
+  add_ablate_command(app, context);
   add_tokenize_command(app, context);
   add_data_command(app, context);
   add_parity_command(app, context);
@@ -37,6 +38,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_tokenizer_command(app, context);
   add_recipe_command(app, context);
   add_bench_command(app, context);
+  add_completion_command(app, context);
 }
 
 // CLI11 says of a mistyped command only that one is required.

@@ -65,18 +65,19 @@ Estimate heldout_delta(const MeasuredVariant& base, const MeasuredVariant& other
   const auto& a = base.heldout.documents;
   const auto& b = other.heldout.documents;
   if (a.empty() && b.empty()) return {.value = kNaN, .interval = {kNaN, kNaN}, .n = 0};
-  std::vector<std::vector<RatioTerm>> strata(base.heldout.domains.size());
+  std::vector<RatioTerm> terms;
   bool same = a.size() == b.size();
   for (std::size_t i = 0; same && i < a.size(); ++i) {
     same =
         a[i].document == b[i].document && a[i].targets == b[i].targets && a[i].label == b[i].label;
-    strata.at(a[i].label).push_back({b[i].ce - a[i].ce, static_cast<double>(a[i].targets)});
+    if (a[i].targets == 0) continue;
+    terms.push_back({b[i].ce - a[i].ce, static_cast<double>(a[i].targets)});
   }
   if (!same) {
     fail(ErrorKind::kData, printable(base.variant.label), " and ", printable(other.variant.label),
          " were evaluated on different documents; evaluate both on the same eval.mix");
   }
-  return bootstrap_ratio(strata, {}, pool).total;
+  return bootstrap_ratio(terms, {}, pool);
 }
 
 AblationRow row_of(const MeasuredVariant& measured, std::int64_t block) {

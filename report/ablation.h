@@ -56,7 +56,7 @@ struct Ablation {
                                                 std::int64_t block);
 
 // Compares every variant with the first: the median of the ratios of paired blocks' seconds, and
-// the difference of held-out losses by the paired bootstrap over documents within domains. kData
+// the difference of held-out losses by the paired bootstrap over documents. kData
 // naming the first step at which two runs saw different batches, or when they were evaluated on
 // different documents.
 [[nodiscard]] Ablation summarise(std::span<const MeasuredVariant> variants, std::int64_t block,

@@ -50,8 +50,13 @@ TEST(MedianWithInterval, DoesNotDependOnTheOrderOrOnOneWildValue) {
 std::vector<CurvePoint> curve_of(const std::vector<double>& seconds) {
   std::vector<CurvePoint> curve;
   for (const double s : seconds) {
-    curve.push_back({.step = std::ssize(curve) + 1, .loss = 2.0, .seconds = s, .tokens = 64});
-    curve.back().batch_digest = std::to_string(curve.size());
+    CurvePoint point;
+    point.step = std::ssize(curve) + 1;
+    point.loss = 2;
+    point.seconds = s;
+    point.tokens = 64 * point.step;
+    point.batch_digest = std::to_string(point.step);
+    curve.push_back(point);
   }
   return curve;
 }
@@ -94,7 +99,7 @@ TEST(Ablation, PairsBlocksSoThatASlowSpellHitsBothAlike) {
   EXPECT_EQ(found.rows[1].speed_ratio.n, 10);
   EXPECT_DOUBLE_EQ(found.rows[1].heldout_delta.value, 0.1);
   EXPECT_NEAR(found.rows[1].heldout_delta.interval.low, 0.1, 1e-12);
-  EXPECT_DOUBLE_EQ(found.rows[1].heldout_loss - found.rows[0].heldout_loss, 0.1);
+  EXPECT_NEAR(found.rows[1].heldout_loss - found.rows[0].heldout_loss, 0.1, 1e-12);
   EXPECT_EQ(found.rows[0].speed_ratio.n, 0);
   EXPECT_NE(ablation_text(found).find("1.250 (1.250 .. 1.250)"), std::string::npos);
   EXPECT_NE(ablation_text(found).find("+0.1000"), std::string::npos);
