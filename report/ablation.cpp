@@ -166,13 +166,13 @@ std::string ablation_text(const Ablation& ablation) {
   for (const auto& row : ablation.rows) width = std::max(width, printable(row.label, 60).size());
   const auto padded = [width](std::string text) { return text.append(width - text.size(), ' '); };
   std::string out = padded("variant") +
-                    "  parameters  GFLOP/step  tokens/s        speed ratio (95%)"
+                    "  parameters  FLOP/step  tokens/s        speed ratio (95%)"
                     "    train  held out            difference (95%)\n";
   for (const auto& row : ablation.rows) {
     std::array<char, 160> text{};
-    std::snprintf(text.data(), text.size(), "  %10s  %10.1f  %8.0f  %23s  %7.4f  %8.4f  %26s\n",
+    std::snprintf(text.data(), text.size(), "  %10s  %9s  %8.0f  %23s  %7.4f  %8.4f  %26s\n",
                   human_count(static_cast<double>(row.parameters.total())).c_str(),
-                  row.step_flops.window_exact / 1e9, row.tokens_per_s,
+                  human_count(row.step_flops.window_exact).c_str(), row.tokens_per_s,
                   row.speed_ratio.n == 0
                       ? "baseline"
                       : with_interval("%.3f (%.3f .. %.3f)", row.speed_ratio).c_str(),
