@@ -63,6 +63,8 @@ void add_import_hf_command(CLI::App& app, Context& context);
 void add_export_hf_command(CLI::App& app, Context& context);
 void add_checkpoint_command(CLI::App& app, Context& context);
 void add_bench_command(CLI::App& app, Context& context);
+void add_report_command(CLI::App& app, Context& context);
+void add_dashboard_command(CLI::App& app, Context& context);
 void add_ablate_command(CLI::App& app, Context& context);
 void add_completion_command(CLI::App& app, Context& context);
 

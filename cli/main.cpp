@@ -31,6 +31,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_tokenize_command(app, context);
   add_data_command(app, context);
   add_parity_command(app, context);
+  add_report_command(app, context);
+  add_dashboard_command(app, context);
   add_generate_command(app, context);
   add_import_hf_command(app, context);
   add_export_hf_command(app, context);

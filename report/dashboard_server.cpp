@@ -90,9 +90,10 @@ class BoundedStream : public httplib::Stream {
       if (got <= 0) return -1;
       head_.append(part, static_cast<std::size_t>(got));
     }
-    deadline_ns_ = deadline(options_.answer_ms);
     return 0;
   }
+  // From now on the time for the answer runs.
+  void begin_answer() { deadline_ns_ = deadline(options_.answer_ms); }
 
   [[nodiscard]] bool is_readable() const override { return read_ < head_.size(); }
   [[nodiscard]] bool is_writable() const override { return true; }
@@ -212,6 +213,7 @@ class DashboardServer::State : public httplib::Server {
   bool process_and_close_socket(socket_t socket) override {
     BoundedStream stream(socket, options_);
     const int refused = stream.read_head();
+    stream.begin_answer();
     bool closed = false;
     bool done = false;
     if (refused == 0) {

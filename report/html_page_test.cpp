@@ -13,6 +13,8 @@
 namespace lockstep {
 namespace {
 
+// A run's name holds no "/", a bundle's may hold anything.
+constexpr const char* kHostileRun = "<img onerror=alert(1)>&\"";
 constexpr const char* kHostile = "</script><img src=https://evil.example/x onerror=alert(1)>";
 
 FileSystem& fs() { return FileSystem::real(); }
@@ -66,18 +68,24 @@ Report report_on(const std::vector<std::string>& paths) {
 class Page : public ::testing::Test {
  protected:
   void SetUp() override {
-    files_.write("a/recipe.toml", recipe(kHostile));
+    files_.write("a/recipe.toml", recipe(kHostileRun));
     files_.write("a/metrics.jsonl", metrics(12));
     files_.write("a/events.jsonl", concat(R"({"event":"fork","step":3,"differences":")", kHostile,
                                           "\"}\n{\"event\":\"save\",\"step\":4}\n"));
     files_.write("b/recipe.toml", recipe("other"));
     files_.write("b/metrics.jsonl", metrics(10));
+    files_.write("c/bundle.json",
+                 concat(R"({"format":"lockstep-bundle","version":1,"producer":"x","name":")",
+                        kHostile, R"(","precision":"fp32","tokens_per_step":128})"));
+    files_.write("c/metrics.jsonl", metrics(4));
     a_ = files_.path() + "/a";
     b_ = files_.path() + "/b";
+    c_ = files_.path() + "/c";
   }
   ScratchDirectory files_;
   std::string a_;
   std::string b_;
+  std::string c_;  // a bundle
 };
 
 TEST_F(Page, LoadsNothingFromAnywhere) {
@@ -99,7 +107,7 @@ TEST_F(Page, LoadsNothingFromAnywhere) {
 }
 
 TEST_F(Page, ANameCannotEndAScriptOrOpenAnElement) {
-  const std::string html = report_on({a_, b_}).html;
+  const std::string html = report_on({a_, c_}).html;
   EXPECT_EQ(html.find("<img"), std::string::npos);
   EXPECT_EQ(count(html, "</script>"), 4U);  // two data blocks, the library, the page's own
   EXPECT_NE(html.find("&lt;/script&gt;&lt;img src=https://evil.example/x"), std::string::npos);
@@ -135,7 +143,7 @@ TEST_F(Page, ChartNumbersAreThoseOfTheRuns) {
   const std::vector<LossDifference> differences = {
       loss_difference(1, load_evidence(fs(), a_).curve, load_evidence(fs(), b_).curve, 100)};
   const Json json = parse_json(chart_json(runs, differences), "charts");
-  EXPECT_EQ(json["runs"][0]["name"], kHostile);
+  EXPECT_EQ(json["runs"][0]["name"], kHostileRun);
   EXPECT_EQ(json["runs"][0]["step"].size(), 12U);
   EXPECT_EQ(json["runs"][0]["columns"]["loss"]["mean"][1], 2.5);
   EXPECT_FALSE(json["runs"][0]["columns"]["loss"].contains("min"));
@@ -145,7 +153,7 @@ TEST_F(Page, ChartNumbersAreThoseOfTheRuns) {
   EXPECT_EQ(json["differences"][0]["columns"]["loss"]["mean"][9], 0);
 }
 
-TEST(Surfaces, HalfWidthIsStudentsTimesTheErrorOfARatio) {
+TEST(SurfaceLines, HalfWidthIsStudentsTimesTheErrorOfARatio) {
   Evaluation evaluation;
   evaluation.heldout.emplace();
   evaluation.heldout->domains = {{.label = "d", .loss = 2.0}};

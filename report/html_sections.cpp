@@ -100,7 +100,7 @@ std::string audit_text(const DataEvidence& data) {
 }  // namespace
 
 std::string summary_html(RunPages runs) {
-  HtmlTable table("Runs", {"Run", "Is", "Precision", "Steps", "Tokens", "Last loss", "Tokens/s",
+  HtmlTable table("How far, how fast, how much memory", {"Run", "Is", "Precision", "Steps", "Tokens", "Last loss", "Tokens/s",
                            "MFU", "Most memory", "Time in steps", "Skipped steps", "Resumes"});
   for (const RunPage* run : runs) {
     const RunTotals& totals = run->totals;

@@ -98,9 +98,9 @@
 
   function axes(chart) {
     const shared = {stroke: style("--faint"), grid: {stroke: style("--grid"), width: 1}, ticks: {stroke: style("--grid"), width: 1}, font: "12px system-ui, sans-serif"};
-    const wide = (u, values) => 14 + 7 * Math.max(3, ...(values || []).map((value) => (value || "").length));
+    const wide = (u, values) => 24 + 7 * Math.max(3, ...(values || []).map((value) => (value || "").length));
     return [
-      {...shared, values: (u, ticks) => ticks.map(stepText), incrs: [1, 2, 5].flatMap((m) => [...Array(13).keys()].map((p) => m * 10 ** p)).sort((a, b) => a - b)},
+      {...shared, size: 32, values: (u, ticks) => ticks.map(stepText), incrs: [1, 2, 5].flatMap((m) => [...Array(13).keys()].map((p) => m * 10 ** p)).sort((a, b) => a - b)},
       {...shared, size: wide, values: (u, ticks) => ticks.map((tick) => (tick == null ? "" : number(tick, chart.digits || 4)))},
     ];
   }
@@ -114,8 +114,8 @@
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
     ctx.font = `bold ${11 * ratio}px system-ui, sans-serif`;
-    for (const run of runs) {
-      if (state.hidden.has(run)) continue;
+    runs.forEach((run, row) => {
+      if (state.hidden.has(run)) return;
       ctx.fillStyle = ctx.strokeStyle = runColour(run);
       let last = -Infinity;
       for (const mark of data.runs[run].marks) {
@@ -124,7 +124,7 @@
         if (mark.kind === "save") {
           if (x - last < 4 * ratio) continue;
           last = x;
-          const bottom = bbox.top + bbox.height;
+          const bottom = bbox.top + bbox.height - (row % 4) * 8 * ratio;
           ctx.beginPath();
           ctx.moveTo(x, bottom - 7 * ratio);
           ctx.lineTo(x - 4 * ratio, bottom);
@@ -141,7 +141,7 @@
         ctx.setLineDash([]);
         ctx.fillText(mark.kind === "fork" ? "F" : "R", x + 3 * ratio, bbox.top + 12 * ratio);
       }
-    }
+    });
     ctx.restore();
   }
 
@@ -185,7 +185,7 @@
     lines.forEach(({run, smooth}, i) => {
       const value = u.data[stride * i + 1][at];
       if (value == null || state.hidden.has(run)) return;
-      place.append(" ", swatch(run), number(value, 6));
+      place.append(" ", swatch(run), `${data.runs[run].name} ${number(value, 6)}`);
       const average = smooth ? u.data[stride * i + 2][at] : null;
       if (average != null) place.append(` (smooth ${number(average, 5)})`);
     });
@@ -211,7 +211,7 @@
     const values = make("div", {class: "readout"});
     const table = make("div", {});
     const details = make("details", {}, make("summary", {}, "Table"), table);
-    const caption = make("figcaption", {}, make("h3", {}, title), make("span", {}, unit));
+    const caption = make("figcaption", {}, make("h3", {}, title), " ", make("span", {}, unit));
     return {figure: make("figure", first ? {class: "first"} : {}, caption, plot, values, details), plot, values, table, details};
   }
 
