@@ -57,6 +57,7 @@ void add_tokenize_command(CLI::App& app, Context& context);
 void add_tokenizer_command(CLI::App& app, Context& context);
 void add_data_command(CLI::App& app, Context& context);
 void add_eval_command(CLI::App& app, Context& context);
+void add_compare_command(CLI::App& app, Context& context);
 void add_parity_command(CLI::App& app, Context& context);
 void add_generate_command(CLI::App& app, Context& context);
 void add_import_hf_command(CLI::App& app, Context& context);

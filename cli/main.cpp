@@ -30,6 +30,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_ablate_command(app, context);
   add_tokenize_command(app, context);
   add_data_command(app, context);
+  add_compare_command(app, context);
   add_parity_command(app, context);
   add_report_command(app, context);
   add_dashboard_command(app, context);

@@ -163,6 +163,8 @@ void read_model(FileSystem& fs, Evidence& evidence) {
     step = evidence.evaluations.begin()->first;
   }
   evidence.checkpoints.emplace(step.value_or(kUnknownStep), path);
+  const std::string recipe = join_path(path, paths::kRecipe);
+  if (fs.exists(recipe)) evidence.recipe_path = recipe;
 }
 
 // From the last checkpoint: what the recipe of a bundle or a bare model does not tell.

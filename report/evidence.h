@@ -46,13 +46,13 @@ struct Evidence {
   std::string precision;  // that it was trained in; empty: not known
   std::optional<std::int64_t> tokens_per_step = std::nullopt;
   std::optional<std::int64_t> vocab_size = std::nullopt;  // real ids
-  std::string recipe_path;                                // of a run; else empty
-  std::string tokenizer_path;                             // tokenizer.json; empty: none found
-  std::vector<CurvePoint> curve;                          // by step, ascending; none of a model
-  std::map<std::int64_t, std::string> evaluations;        // by step, the file
-  std::map<std::int64_t, std::string> checkpoints;        // by step, a Hugging Face directory
-  std::map<std::int64_t, std::string> logits;             // by step, a safetensors file
-  std::vector<std::string> notes;                         // what was passed over, a line each
+  std::string recipe_path;                          // of a run or a checkpoint of one; else empty
+  std::string tokenizer_path;                       // tokenizer.json; empty: none found
+  std::vector<CurvePoint> curve;                    // by step, ascending; none of a model
+  std::map<std::int64_t, std::string> evaluations;  // by step, the file
+  std::map<std::int64_t, std::string> checkpoints;  // by step, a Hugging Face directory
+  std::map<std::int64_t, std::string> logits;       // by step, a safetensors file
+  std::vector<std::string> notes;                   // what was passed over, a line each
 };
 
 // Finds out what `path` is (bundle.json: a bundle; config.json: a model; recipe.toml: a run) and

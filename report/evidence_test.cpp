@@ -120,11 +120,13 @@ TEST(Evidence, ACheckpointOfARunHasItsEvaluation) {
   const ScratchDirectory files;
   files.write("run/checkpoints/step-00000007/config.json", small_hf_config());
   files.write("run/evals/step-00000007.json", "{}");
+  files.write("run/checkpoints/step-00000007/recipe.toml", "");
   const std::string path = files.path("run/checkpoints/step-00000007");
   for (const char* end : {"", "/"}) {
     const Evidence evidence = load_evidence(fs(), path + end);
     EXPECT_EQ(evidence.kind, EvidenceKind::kModel);
     EXPECT_EQ(evidence.checkpoints.at(7), path);
+    EXPECT_EQ(evidence.recipe_path, path + "/recipe.toml");
     EXPECT_TRUE(evidence.evaluations.contains(7));
   }
 }
