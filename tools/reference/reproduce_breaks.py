@@ -59,7 +59,6 @@ class Breaks:
         r.evaluate_reference(bundle, 1, self.faithful)
         r.step(f"comparison of {bundle.name} with the reference", False)
         found = self.verdict.compare(bundle, self.faithful, r.directory("reference", "bf16", 1))
-        self.verdict.say(found)
         last = [s for s in found["surfaces"] if s["step"] == size.stage1_steps]
         differing = [s["surface"] for s in last if s["verdict"] == "differs"]
         self.rows.append(f"{broken:12} differs on {', '.join(differing) or 'nothing'}")

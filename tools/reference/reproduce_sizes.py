@@ -21,6 +21,7 @@ class Size:
     sequence_length: int
     bundled: bool  # text of the repository only
     kl_tokens: int
+    c4: str  # the held-out domain that counts as C4: one that both corpora have
 
     def steps(self, stage):
         return self.stage1_steps if stage == 1 else self.stage2_steps
@@ -35,7 +36,7 @@ class Size:
 FULL = Size(
     vocab_size=8192, heldout=0.02, documents=100, questions=200, windows=4,
     shape=(), stage1=(), stage2=(), stage1_steps=200, stage2_steps=60, middle=100, batch=4,
-    sequence_length=512, bundled=False, kl_tokens=32768,
+    sequence_length=512, bundled=False, kl_tokens=32768, c4="mathematics",
 )  # fmt: skip
 
 QUICK = Size(
@@ -48,5 +49,5 @@ QUICK = Size(
     ),
     stage1=("train.steps=16", "schedule.warmup_steps=4", "checkpoint.also_at=[8]"),
     stage2=("train.steps=8",), stage1_steps=16, stage2_steps=8, middle=8, batch=4,
-    sequence_length=128, bundled=True, kl_tokens=4096,
+    sequence_length=128, bundled=True, kl_tokens=4096, c4="mathematics",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the comparisons found: a table, and whether everything promised holds."""
+"""What the comparisons found, and whether everything promised holds."""
 
 import json
 
@@ -17,12 +17,13 @@ class Verdict:
             self.failures.append(what)
 
     def compare(self, a, b, floor, context=None):
-        """`lockstep compare`, printed and kept as JSON beside the runs."""
+        """`lockstep compare`, which prints its table, kept as JSON beside the runs."""
         r = self.reproduction
         arguments = [
             "compare", a, b, "--floor", floor, *(["--context", context] if context else []),
             "--mix", r.tokens / "heldout.txt", "--base-dir", r.tokens, "--token-type", "uint16",
-            "--sequence-length", r.size.sequence_length, "--kl-tokens", r.size.kl_tokens,
+            "--sequence-length", r.size.sequence_length, "--kl-tokens", r.size.kl_tokens, "--c4",
+            r.size.c4,
         ]  # fmt: skip
         found = r.lockstep(*arguments, "--json", accept=(0, 10, 11))
         path = r.out / f"compare-{a.name}.json"
@@ -41,28 +42,7 @@ class Verdict:
                     ours, r.directory("reference", precision, stage),
                     r.directory("reference", other, stage), context,
                 )  # fmt: skip
-                self.say(found)
                 self.judge(ours.name, found, precision, stage)
-
-    def say(self, found):
-        curve = found["training_loss"]
-        print(f"training loss: mean difference {curve['mean']:+.2e}, spread {curve['spread']:.2e}, "
-              f"largest {curve['max_abs']:.2e} at step {curve['max_abs_step']}, of the first "
-              f"{curve['first_50_steps']} steps {curve['first_50_max_abs']:.2e}")  # fmt: skip
-        print(f"{'surface':28} {'step':>5} {'difference':>12} {'95% interval':>26} "
-              f"{'tolerance':>10}  verdict")  # fmt: skip
-        for s in found["surfaces"]:
-            if not s["detail"]:
-                print(f"{s['surface']:28} {s['step']:5} {_number(s['statistic']):>12} "
-                      f"{_number(s['interval'][0]):>12}, {_number(s['interval'][1]):>12} "
-                      f"{_number(s['tolerance']):>10}  {s['verdict']}")  # fmt: skip
-        for name in ("floor", "context"):
-            kl = last_kl(found[name] or {"surfaces": []})
-            if kl is not None:
-                print(f"token KL of the {name}: {kl:.3e}")
-        for note in found["notes"]:
-            print(f"note: {note}")
-        print(f"verdict: {found['verdict']}", flush=True)
 
     def judge(self, name, found, precision, stage):
         if precision == "fp32" and stage == 1:
@@ -93,7 +73,3 @@ def last_kl(found):
     """Of the last step that is compared."""
     values = [s["statistic"] for s in found["surfaces"] if s["surface"] == "token_kl"]
     return values[-1] if values else None
-
-
-def _number(value):
-    return "-" if value is None else f"{value:.3e}"

@@ -108,7 +108,7 @@ def read_questions(task, directory):
     name, prompt = TASKS[task]
     questions, counts = [], {}
     for row in read_rows(data_file(directory, name)):
-        subtask = row["subject"] if task == "mmlu" else ""
+        subtask = f"mmlu_{row['subject']}" if task == "mmlu" else ""
         doc = counts.get(subtask, 0)
         counts[subtask] = doc + 1
         contexts, choices, gold = prompt(row)
