@@ -106,7 +106,12 @@ std::string bash_script(const CLI::App& root) {
 
 int print(Context& context, const CLI::App& root, bool zsh) {
   std::string script = bash_script(root);
-  if (zsh) script = "#compdef lockstep\nautoload -U +X bashcompinit && bashcompinit\n" + script;
+  if (zsh) {
+    // As a file of $fpath it is run at the first completion, in place of the function it defines.
+    script =
+        "#compdef lockstep\nautoload -U +X bashcompinit && bashcompinit\n" + script +
+        "if [ \"${funcstack[1]}\" = _lockstep ]; then _bash_complete -o default -F _lockstep; fi\n";
+  }
   if (!context.json()) {
     script.pop_back();  // say() ends the line
     context.say(std::string_view(script));
