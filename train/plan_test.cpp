@@ -95,7 +95,8 @@ TEST(Plan, MemoryByClassFollowsParametersAndRemat) {
 }
 
 TEST(Plan, DiskCountsTheCheckpointsThatRetentionKeeps) {
-  const auto kept = [](const std::vector<std::string>& overrides) {
+  const auto kept = [](std::vector<std::string> overrides) {
+    overrides.emplace_back("train.steps=300");
     const Plan plan = plan_of("demo", overrides);
     return plan.memory.disk_bytes / plan.memory.checkpoint_bytes;
   };
@@ -107,7 +108,7 @@ TEST(Plan, DiskCountsTheCheckpointsThatRetentionKeeps) {
 }
 
 TEST(Plan, ShowsEpochBoundariesAndPositionsWithinThem) {
-  const Recipe recipe = read_recipe(kRecipes + "demo.toml");
+  const Recipe recipe = read_recipe(kRecipes + "demo.toml", {"train.steps=300"});
   const StagePlan stage = plan_stage(recipe, 403);  // 100 full batches of 4 an epoch
   EXPECT_EQ(at(stage, 100).what, "epoch 1 ends");
   EXPECT_EQ(at(stage, 101).position.epoch, 2);

@@ -39,7 +39,7 @@ TEST(Recipe, EveryShippedFileReadsAndItsResolvedFormReadsBackTheSame) {
     EXPECT_EQ(config_fingerprint(recipe), config_fingerprint(again));
     ++count;
   }
-  EXPECT_EQ(count, 12);
+  EXPECT_GE(count, 15);
 }
 
 struct Stage {
@@ -109,7 +109,7 @@ TEST(Recipe, LengthsByStepsTokensAndEpochs) {
   EXPECT_THROW(static_cast<void>(shipped("demo", epochs).run_steps()), Error);
   EXPECT_THROW(static_cast<void>(shipped("demo", epochs).run_steps(3)), Error);
   EXPECT_EQ(shipped("demo", {"train.stop_at=7"}).last_step(), 7);
-  EXPECT_EQ(shipped("demo", {"train.stop_at=7000"}).last_step(), 300);
+  EXPECT_EQ(shipped("demo", {"train.stop_at=7000"}).last_step(), 600);
 }
 
 TEST(Recipe, RangesOfStepsToSkipIncludeBothEnds) {
@@ -133,7 +133,7 @@ TEST(Recipe, RefusesWhatDoesNotFitTogether) {
   EXPECT_HAS(error_of("demo", {"init.step=3"}), "init.from");
   EXPECT_HAS(error_of("demo", {"cpu.isa=avx9"}), "avx2");
   EXPECT_HAS(error_of("demo", {"model.vocab_size=100278"}), "data.token_type");
-  EXPECT_HAS(error_of("demo", {"schedule.warmup_steps=300"}), "do not fit before the horizon");
+  EXPECT_HAS(error_of("demo", {"schedule.warmup_steps=600"}), "do not fit before the horizon");
   EXPECT_HAS(error_of("demo", {"profile.first_step=3"}), "profile.last_step");
   EXPECT_HAS(error_of("demo", {"data.files=[\"a.npy\"]"}), "not both");
   EXPECT_HAS(error_of("demo", {"run.name=a/b"}), "must name a folder");
