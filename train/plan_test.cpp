@@ -108,7 +108,8 @@ TEST(Plan, DiskCountsTheCheckpointsThatRetentionKeeps) {
 }
 
 TEST(Plan, ShowsEpochBoundariesAndPositionsWithinThem) {
-  const Recipe recipe = read_recipe(kRecipes + "demo.toml", {"train.steps=300"});
+  const Recipe recipe =
+      read_recipe(kRecipes + "demo.toml", std::vector<std::string>{"train.steps=300"});
   const StagePlan stage = plan_stage(recipe, 403);  // 100 full batches of 4 an epoch
   EXPECT_EQ(at(stage, 100).what, "epoch 1 ends");
   EXPECT_EQ(at(stage, 101).position.epoch, 2);
