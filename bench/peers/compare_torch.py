@@ -22,12 +22,18 @@ LEAST = {("190m", "tuned"): 1.35, ("190m", "default"): 1.7,
 # Autograd's thread then needs the main arena too for huge pages to stay: other arenas shrink.
 TUNED = {"mmap_max": 0, "trim_threshold": 100_000_000_000, "top_pad": 268_435_456}
 ALLOCATORS = {"tuned": TUNED, "huge": {**TUNED, "arena_max": 1, "hugetlb": 1}, "default": {}}
-# Debian's PyTorch takes whichever BLAS is installed; this is its fastest.
+# Debian's PyTorch takes whichever BLAS is installed; this is its fastest. Its kernels are named, for
+# on processors younger than itself it takes its oldest.
+OPENBLAS_CORES = {"avx512vl": "SkylakeX", "avx2": "Haswell"}
 OPENBLAS = Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")
 
 
 def environment(options):
     values = {"OMP_NUM_THREADS": str(options.threads), "LD_LIBRARY_PATH": str(OPENBLAS)}
+    flags = Path("/proc/cpuinfo").read_text()
+    known = [core for flag, core in OPENBLAS_CORES.items() if flag in flags]
+    if known:
+        values["OPENBLAS_CORETYPE"] = known[0]
     values["GLIBC_TUNABLES"] = ":".join(
         f"glibc.malloc.{name}={value}" for name, value in ALLOCATORS[options.allocator].items()
     )
