@@ -193,6 +193,15 @@ void note_memorisation(const Comparison& comparison, std::vector<std::string>& n
   }
 }
 
+// A floor above the usual tolerance says that such runs drift apart by rounding alone.
+void note_floor(std::optional<double> tolerance, double usual, const CommonStep& at,
+                std::vector<std::string>& notes) {
+  if (!tolerance || *tolerance <= usual) return;
+  notes.push_back(concat("step ", at.step, ": the floor's own token KL is ", *tolerance / 2,
+                         ", so that token_kl is held to ", *tolerance, ", not ", usual,
+                         ": such runs drift apart by rounding alone"));
+}
+
 bool has_anything(const Evidence& side, std::int64_t step) {
   return side.evaluations.contains(step) || side.checkpoints.contains(step);
 }
@@ -232,6 +241,7 @@ Comparison compare_evidence(FileSystem& fs, const Evidence& a, const Evidence& b
     std::optional<double> tolerance;
     if (add(floor, result.floor)) {
       tolerance = comparer.floor_tolerance(result.floor->steps.back().surfaces);
+      note_floor(tolerance, options.surfaces.tolerances.of("token_kl"), at, notes);
     }
     add(context, result.context);
     result.steps.push_back({at, comparer.compare(a, b, at, tolerance)});

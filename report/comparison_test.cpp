@@ -160,6 +160,10 @@ TEST_F(Comparing, TheFloorSetsTheToleranceUnlessOneIsGiven) {
   EXPECT_EQ(held.context->steps.size(), 1U);  // shown, though it differs everywhere
   options_.surfaces.tolerances.set("token_kl=0.01");
   EXPECT_EQ(compare("ours", "ref", "low").verdict, Verdict::kReproduced);
+  EXPECT_FALSE(noted(held, "rounding alone"));
+  bundle("high", {1}, 4, 250, 0.01);
+  options_.surfaces.tolerances = {};
+  EXPECT_TRUE(noted(compare("ours", "ref", "high"), "rounding alone"));
   bundle("late", {9});
   EXPECT_TRUE(noted(compare("ours", "ref", "late"), "is not used"));
 }
