@@ -15,8 +15,8 @@ class PythonRandom {
  public:
   explicit PythonRandom(std::uint32_t seed);
 
-  // What shuffle() makes of list(range(n)). OLMo-core shuffles packed instances with it. kBug when
-  // n is 2^32 or more.
+  // What shuffle() makes of list(range(n)). OLMo-core orders the files of packed instances with it.
+  // kBug when n is 2^32 or more.
   [[nodiscard]] std::vector<std::size_t> shuffled_range(std::size_t n);
 
   // The indices that sample(range(population), count) gives, in its order. lm-evaluation-harness

@@ -85,12 +85,7 @@ AblationRow row_of(const MeasuredVariant& measured, std::int64_t block) {
   AblationRow row;
   row.label = measured.variant.label;
   row.directory = recipe.directory();
-  row.parameters = parameter_counts(recipe.model, recipe.model.vocab_rows());
-  row.step_flops = instance_flops(recipe.model, recipe.data.sequence_length);
-  const auto instances = static_cast<double>(recipe.instances_per_step());
-  row.step_flops.maxtext *= instances;
-  row.step_flops.olmo_core *= instances;
-  row.step_flops.window_exact *= instances;
+  row.size = variant_size(recipe);
   std::vector<double> seconds;
   for (const auto& of_block : seconds_by_block(measured.curve, block)) {
     seconds.insert(seconds.end(), of_block.begin(), of_block.end());
@@ -171,8 +166,8 @@ std::string ablation_text(const Ablation& ablation) {
   for (const auto& row : ablation.rows) {
     std::array<char, 160> text{};
     std::snprintf(text.data(), text.size(), "  %10s  %9s  %8.0f  %23s  %7.4f  %8.4f  %26s\n",
-                  human_count(static_cast<double>(row.parameters.total())).c_str(),
-                  human_count(row.step_flops.window_exact).c_str(), row.tokens_per_s,
+                  human_count(static_cast<double>(row.size.parameters)).c_str(),
+                  human_count(row.size.step_flops).c_str(), row.tokens_per_s,
                   row.speed_ratio.n == 0
                       ? "baseline"
                       : with_interval("%.3f (%.3f .. %.3f)", row.speed_ratio).c_str(),

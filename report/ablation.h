@@ -8,7 +8,6 @@
 #include "base/thread_pool.h"
 #include "eval/heldout.h"
 #include "io/file.h"
-#include "model/counts.h"
 #include "report/evidence.h"
 #include "report/statistics.h"
 #include "train/ablation.h"
@@ -26,12 +25,11 @@ struct MeasuredVariant {
 struct AblationRow {
   std::string label;
   std::string directory;
-  ParameterCounts parameters;  // rows padded, as trained
-  StepFlops step_flops;        // of a whole step, forward and backward
-  double step_seconds = 0;     // median over all steps but the first of each block
-  double tokens_per_s = 0;     // at that
-  double train_loss = 0;       // of the last step
-  double heldout_loss = 0;     // mean over all targets; NaN: not evaluated
+  VariantSize size;
+  double step_seconds = 0;  // median over all steps but the first of each block
+  double tokens_per_s = 0;  // at that
+  double train_loss = 0;    // of the last step
+  double heldout_loss = 0;  // mean over all targets; NaN: not evaluated
   // Against the baseline; NaN for the baseline itself.
   Estimate speed_ratio;    // above 1: faster; n counts pairs of blocks
   Estimate heldout_delta;  // nats a target, below 0: better; n counts documents

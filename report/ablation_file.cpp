@@ -39,11 +39,11 @@ OrderedJson row_json(const AblationRow& row) {
   OrderedJson json;
   json["label"] = row.label;
   json["directory"] = row.directory;
-  json["parameters"] = row.parameters.total();
-  json["non_embedding_parameters"] = row.parameters.non_embedding();
-  json["step_flops"] = number(row.step_flops.window_exact);
-  json["step_flops_maxtext"] = number(row.step_flops.maxtext);
-  json["step_flops_olmo_core"] = number(row.step_flops.olmo_core);
+  json["parameters"] = row.size.parameters;
+  json["non_embedding_parameters"] = row.size.non_embedding_parameters;
+  json["step_flops"] = number(row.size.step_flops);
+  json["step_flops_maxtext"] = number(row.size.step_flops_maxtext);
+  json["step_flops_olmo_core"] = number(row.size.step_flops_olmo_core);
   json["step_seconds"] = number(row.step_seconds);
   json["tokens_per_s"] = number(row.tokens_per_s);
   json["train_loss"] = number(row.train_loss);
@@ -57,12 +57,11 @@ AblationRow row_of(const Json& json) {
   AblationRow row;
   row.label = json.at("label");
   row.directory = json.at("directory");
-  // Of the parts only these two sums are kept.
-  row.parameters.layers = json.at("non_embedding_parameters");
-  row.parameters.embedding = json.at("parameters").get<std::int64_t>() - row.parameters.layers;
-  row.step_flops = {.maxtext = number_of(json.at("step_flops_maxtext")),
-                    .olmo_core = number_of(json.at("step_flops_olmo_core")),
-                    .window_exact = number_of(json.at("step_flops"))};
+  row.size = {.parameters = json.at("parameters"),
+              .non_embedding_parameters = json.at("non_embedding_parameters"),
+              .step_flops = number_of(json.at("step_flops")),
+              .step_flops_maxtext = number_of(json.at("step_flops_maxtext")),
+              .step_flops_olmo_core = number_of(json.at("step_flops_olmo_core"))};
   row.step_seconds = number_of(json.at("step_seconds"));
   row.tokens_per_s = number_of(json.at("tokens_per_s"));
   row.train_loss = number_of(json.at("train_loss"));

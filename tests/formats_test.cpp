@@ -113,7 +113,7 @@ TEST_F(FormatsV1, EvaluationAblationAndAverageAreRead) {
   const AblationFile ablation = read_ablation(fs_, path("ablation.json"));
   EXPECT_TRUE(ablation.finished);
   EXPECT_EQ(ablation.ablation.rows.at(1).label, "optim.lr=1e-2");
-  EXPECT_EQ(ablation.ablation.rows.at(1).parameters.total(), 2314);
+  EXPECT_EQ(ablation.ablation.rows.at(1).size.parameters, 2314);
   EXPECT_EQ(ablation.ablation.rows.at(1).heldout_delta.n, 7);
   EXPECT_EQ(ablation.ablation.rows.at(1).heldout_delta.interval.low, -0.16102822035688408);
   const Json average = parse_json(read("average.json"), "average.json");

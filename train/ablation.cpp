@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/paths.h"
 #include "config/compare.h"
+#include "model/counts.h"
 
 namespace lockstep {
 namespace {
@@ -49,6 +50,17 @@ std::int64_t done_steps(FileSystem& fs, const Variant& variant) {
 }
 
 }  // namespace
+
+VariantSize variant_size(const Recipe& recipe) {
+  const ParameterCounts counts = parameter_counts(recipe.model, recipe.model.vocab_rows());
+  const StepFlops flops = instance_flops(recipe.model, recipe.data.sequence_length);
+  const auto instances = static_cast<double>(recipe.instances_per_step());
+  return {.parameters = counts.total(),
+          .non_embedding_parameters = counts.non_embedding(),
+          .step_flops = instances * flops.window_exact,
+          .step_flops_maxtext = instances * flops.maxtext,
+          .step_flops_olmo_core = instances * flops.olmo_core};
+}
 
 std::vector<std::string> split_overrides(std::string_view text) {
   std::vector<std::string> parts(1);

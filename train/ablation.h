@@ -21,6 +21,17 @@ struct Variant {
   Recipe recipe;      // resolved; run.dir is its own
 };
 
+// What a variant is made of and what a step of it computes.
+struct VariantSize {
+  std::int64_t parameters = 0;  // rows padded, as trained
+  std::int64_t non_embedding_parameters = 0;
+  // Of a step, forward and backward, by the three conventions of model/counts.h.
+  double step_flops = 0;  // window-exact
+  double step_flops_maxtext = 0;
+  double step_flops_olmo_core = 0;
+};
+[[nodiscard]] VariantSize variant_size(const Recipe& recipe);
+
 // The overrides in "model.n_heads=8,model.head_dim=32": cut at commas outside brackets and quotes.
 // kConfig for an empty one.
 [[nodiscard]] std::vector<std::string> split_overrides(std::string_view text);
