@@ -100,8 +100,9 @@ std::string audit_text(const DataEvidence& data) {
 }  // namespace
 
 std::string summary_html(RunPages runs) {
-  HtmlTable table("How far, how fast, how much memory", {"Run", "Is", "Precision", "Steps", "Tokens", "Last loss", "Tokens/s",
-                           "MFU", "Most memory", "Time in steps", "Skipped steps", "Resumes"});
+  HtmlTable table("How far, how fast, how much memory",
+                  {"Run", "Is", "Precision", "Steps", "Tokens", "Last loss", "Tokens/s", "MFU",
+                   "Most memory", "Time in steps", "Skipped steps", "Resumes"});
   for (const RunPage* run : runs) {
     const RunTotals& totals = run->totals;
     const auto resumes = std::count_if(run->events.begin(), run->events.end(),

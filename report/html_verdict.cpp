@@ -35,7 +35,7 @@ std::string surface_table(const Comparison& comparison, const StepComparison& st
                       ? std::string("Surfaces")
                       : concat("Surfaces at step ", with_commas(step.at.step)),
                   {"Surface", "Verdict", comparison.a.name, comparison.b.name, "Difference",
-                   "95% interval", "Tolerance", "Documents or questions", "Why"});
+                   "95% interval", "Tolerance", "Items", "Why"});
   for (const SurfaceResult& result : step.surfaces) {
     const Estimate& estimate = result.estimate;
     table.row({{surface_name(result), result.detail ? "detail" : ""},

@@ -216,7 +216,9 @@
   }
 
   function setZoom(from, to, origin) {
-    if (state.moving) return;
+    // The charts answer to being moved later: what is so already must end here.
+    const known = state.zoom || [null, null];
+    if (state.moving || (from === known[0] && to === known[1] && origin)) return;
     state.moving = true;
     state.zoom = from == null ? null : [from, to];
     for (const chart of charts) {
@@ -224,7 +226,7 @@
       const steps = chart.plot.data[0];
       if (steps.length === 0) continue;
       const [low, high] = state.zoom || [steps[0], steps[steps.length - 1]];
-      chart.plot.setScale("x", {min: low, max: high});
+      if (low < high) chart.plot.setScale("x", {min: low, max: high});
     }
     element("from").value = state.zoom ? Math.round(from) : "";
     element("to").value = state.zoom ? Math.round(to) : "";
