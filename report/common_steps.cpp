@@ -97,8 +97,9 @@ std::vector<CommonStep> common_steps(const Evidence& a, const Evidence& b,
     return {};
   }
   if (steps_of(a.evaluations) != steps_of(b.evaluations)) {
-    notes.push_back(concat("evaluations of A: steps ", listed(steps_of(a.evaluations)), "; of B: steps ",
-                           listed(steps_of(b.evaluations)), "; common: ", listed(evaluated)));
+    notes.push_back(concat("evaluations of A: steps ", listed(steps_of(a.evaluations)),
+                           "; of B: steps ", listed(steps_of(b.evaluations)),
+                           "; common: ", listed(evaluated)));
   }
   if (!weights.empty() && *weights.rbegin() > *chosen.rbegin()) {
     notes.push_back(concat("both have weights of step ", *weights.rbegin(),
