@@ -1,0 +1,191 @@
+#pragma once
+
+#include "ops/cpu/simd.h"
+
+// The register tile of gemm_kernel.cpp and the layouts that it reads: panels of B and of A,
+// described in gemm_kernel.h.
+namespace lockstep::ops::LOCKSTEP_ISA {
+namespace {
+
+// The register tile, rows x vectors of 16 columns. AVX-512: 24 accumulators, 3 of B and one of A
+// in 32 registers; 11 loads for 24 multiply-adds. AVX2: 12 + 2 + 1 of 16 (a vector of 16 lanes is
+// two registers). SSE2: 8 + 4 + 1.
+#if defined(__AVX512F__)
+constexpr int kRows = 8;
+constexpr int kVectors = 3;
+#elif defined(__AVX2__)
+constexpr int kRows = 6;
+constexpr int kVectors = 1;
+#else
+constexpr int kRows = 2;
+constexpr int kVectors = 1;
+#endif
+constexpr int kPanel = kVectors * kLanes;
+
+// Whether panels of A hold pairs of bf16, as vdpbf16ps wants them, or widened elements.
+#if defined(__AVX512BF16__)
+constexpr bool kPairsOfBf16 = true;
+#else
+constexpr bool kPairsOfBf16 = false;
+#endif
+
+inline std::int64_t width_of(std::int64_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
+
+LOCKSTEP_INLINE F32x16 load_some(const float* p, std::int64_t n) {
+  return n >= kLanes ? load(p) : load(p, n);
+}
+LOCKSTEP_INLINE F32x16 load_some(const bf16* p, std::int64_t n) {
+  return n >= kLanes ? load(p) : load(p, n);
+}
+
+inline void pack_b_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                       std::int64_t cols) {
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < cols; c += kLanes) {
+      store(out, load_some(x + i * stride + c, cols - c));
+      out += kLanes;
+    }
+  }
+}
+
+// Rows k and k + 1 as pairs, the even element in the lower half. What comes from bf16 is rounded.
+template <class From>
+LOCKSTEP_INLINE void store_pairs(bf16* out, const F32x16& even, const F32x16& odd) {
+  U32x16 pairs;
+  if constexpr (sizeof(From) == 2) {
+    pairs = shift_right<16>(bits_of(even)) | bits_of(odd);
+  } else {
+    pairs = shift_right<16>(bf16_bits(even)) | (bf16_bits(odd) & splat_bits(0xffff0000U));
+  }
+  store(reinterpret_cast<float*>(out), from_bits(pairs));
+}
+
+template <class T>
+LOCKSTEP_INLINE void pack_b_pairs(bf16* out, const T* x, std::int64_t stride, std::int64_t k,
+                                  std::int64_t cols) {
+  for (std::int64_t i = 0; i < k; i += 2) {
+    const T* row = x + i * stride;
+    for (std::int64_t c = 0; c < cols; c += kLanes) {
+      const F32x16 odd = i + 1 < k ? load_some(row + stride + c, cols - c) : zero();
+      store_pairs<T>(out, load_some(row + c, cols - c), odd);
+      out += 2 * kLanes;
+    }
+  }
+}
+
+inline void pack_b_bf16(bf16* out, const bf16* x, std::int64_t stride, std::int64_t k,
+                        std::int64_t cols) {
+  pack_b_pairs(out, x, stride, k, cols);
+}
+
+inline void pack_b_rounding(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
+                            std::int64_t cols) {
+  pack_b_pairs(out, x, stride, k, cols);
+}
+
+// Transposes by way of a block in the first-level cache: 16 columns at a time, kBlock of k.
+template <class T, class Load>
+LOCKSTEP_INLINE void transpose(T* out, std::int64_t steps, std::int64_t cols, const Load& fill) {
+  constexpr std::int64_t kBlock = 16;
+  const std::int64_t width = width_of(cols);
+  for (std::int64_t c = 0; c < width; c += kLanes) {
+    for (std::int64_t s = 0; s < steps; s += kBlock) {
+      T block[kLanes][kBlock];
+      for (std::int64_t j = 0; j < kLanes; ++j) fill(block[j], c + j, s);
+      const std::int64_t end = steps - s < kBlock ? steps - s : kBlock;
+      for (std::int64_t i = 0; i < end; ++i) {
+        T* line = out + (s + i) * width + c;
+        for (std::int64_t j = 0; j < kLanes; ++j) line[j] = block[j][i];
+      }
+    }
+  }
+}
+
+inline void pack_bt_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                        std::int64_t cols) {
+  transpose(out, k, cols, [&](float* line, std::int64_t col, std::int64_t s) {
+    store(line, col < cols ? load_some(x + col * stride + s, k - s) : zero());
+  });
+}
+
+inline void pack_bt_rounding(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
+                             std::int64_t cols) {
+  auto* pairs = reinterpret_cast<std::uint32_t*>(out);
+  transpose(pairs, (k + 1) / 2, cols, [&](std::uint32_t* line, std::int64_t col, std::int64_t s) {
+    auto* halves = reinterpret_cast<bf16*>(line);
+    for (std::int64_t half = 0; half < 2; ++half) {
+      const std::int64_t at = 2 * s + half * kLanes;
+      const bool any = col < cols && at < k;
+      store(halves + half * kLanes, any ? load_some(x + col * stride + at, k - at) : zero());
+    }
+  });
+}
+
+// Panels of A, of words of 32 bits: f32, or pairs of bf16. Several panels come from one vector of a
+// row of x, and k goes in pieces so that a cache line of x, which holds the rows of many panels, is
+// still near when the others come. line(i, r, put): calls put(word, lanes) for what step i of k
+// makes of x[i, r:]; depth: words of one row of a panel.
+template <class Line>
+LOCKSTEP_INLINE void pack_a(std::uint32_t* out, std::int64_t k, std::int64_t step,
+                            std::int64_t rows, std::int64_t depth, const Line& line) {
+  constexpr std::int64_t kPiece = 32;
+  constexpr std::int64_t kPanels = kLanes / kRows;
+  for (std::int64_t begin = 0; begin < k; begin += kPiece) {
+    const std::int64_t end = k - begin < kPiece ? k : begin + kPiece;
+    for (std::int64_t r = 0; r < rows; r += kPanels * kRows) {
+      const std::int64_t panels = (rows - r + kRows - 1) / kRows;
+      for (std::int64_t i = begin; i < end; i += step) {
+        line(i, r, [&](std::int64_t word, const U32x16& words) {
+          float lanes[kLanes];
+          store(lanes, from_bits(words));
+          std::uint32_t* to = out + r * depth + word * kRows;
+          for (std::int64_t p = 0; p < kPanels && p < panels; ++p) {
+            __builtin_memcpy(to + p * kRows * depth, lanes + p * kRows, kRows * sizeof(*lanes));
+          }
+        });
+      }
+    }
+  }
+}
+
+inline void pack_a_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                       std::int64_t rows) {
+  pack_a(reinterpret_cast<std::uint32_t*>(out), k, 1, rows, k,
+         [&](std::int64_t i, std::int64_t r, const auto& put) {
+           put(i, bits_of(load_some(x + i * stride + r, rows - r)));
+         });
+}
+
+inline void pack_a_bf16(void* out, const bf16* x, std::int64_t stride, std::int64_t k,
+                        std::int64_t rows) {
+  const std::int64_t even_k = (k + 1) / 2 * 2;
+  pack_a(static_cast<std::uint32_t*>(out), k, 2, rows, kPairsOfBf16 ? even_k / 2 : even_k,
+         [&](std::int64_t i, std::int64_t r, const auto& put) {
+           const bf16* at = x + i * stride + r;
+           const F32x16 even = load_some(at, rows - r);
+           const F32x16 odd = i + 1 < k ? load_some(at + stride, rows - r) : zero();
+           if constexpr (kPairsOfBf16) {
+             put(i / 2, shift_right<16>(bits_of(even)) | bits_of(odd));
+           } else {
+             put(i, bits_of(even));
+             put(i + 1, bits_of(odd));
+           }
+         });
+}
+
+inline std::uint32_t bits_at(const bf16* x) { return x->bits; }
+
+inline void widen_rows(float* out, std::int64_t out_stride, const bf16* x, std::int64_t stride,
+                       std::int64_t rows, std::int64_t k) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* line = out + r * out_stride;
+    const bf16* from = x + r * stride;
+    std::int64_t i = 0;
+    for (; i + kLanes <= k; i += kLanes) store(line + i, load(from + i));
+    for (; i < k; ++i) line[i] = __builtin_bit_cast(float, bits_at(from + i) << 16U);
+    if (k % 2 != 0) line[k] = 0;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::ops::LOCKSTEP_ISA
