@@ -23,8 +23,6 @@ struct AblateOptions {
   std::int64_t block = 10;
 };
 
-constexpr const char* kFile = "ablation.json";
-
 // Threads, kernels and how busy the machine was: what a speed rests on.
 std::string machine_text(const Recipe& recipe) {
   double load[3] = {};
@@ -91,7 +89,7 @@ AblationFile begin(FileSystem& fs, const AblateOptions& options,
     file.ablation.rows.push_back(row);
   }
   fs.create_directories(options.out);
-  const std::string path = join_path(options.out, kFile);
+  const std::string path = join_path(options.out, kAblationFile);
   if (fs.exists(path)) {
     require_same_ablation(read_ablation(fs, path), file, path);
   } else {
@@ -143,7 +141,7 @@ int run_ablate(Context& context, const AblateOptions& options) {
   file.ablation = summarise(measured, options.block, pool);
   file.finished = true;
   file.machine = machine_text(variants.front().recipe);
-  const std::string path = join_path(options.out, kFile);
+  const std::string path = join_path(options.out, kAblationFile);
   const std::string text = to_json_text(file);
   write_file_atomic(fs, path, std::string_view(text));
   context.say(ablation_text(file.ablation));

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/command.h"
+#include "report/ablation_file.h"
 #include "report/html_page.h"
 #include "report/html_text.h"
 #include "report/run_diff.h"
@@ -109,7 +110,24 @@ void say_diff(Context& context, const Evidence& a, const Evidence& b, const RunD
   }
 }
 
-std::string output_of(const ReportCommand& options, const std::vector<Evidence>& evidence) {
+// An ablation's directory stands for its variants, named by what they vary.
+std::vector<Evidence> load_variants(FileSystem& fs, const std::string& directory,
+                                    const AblationFile& file) {
+  std::vector<Evidence> variants;
+  for (const AblationRow& row : file.ablation.rows) {
+    const std::string name = row.directory.substr(row.directory.find_last_of('/') + 1);
+    variants.push_back(load_evidence(fs, join_path(directory, name)));
+    variants.back().name = row.label;
+  }
+  return variants;
+}
+
+std::string output_of(FileSystem& fs, const ReportCommand& options,
+                      const std::vector<Evidence>& evidence) {
+  if (fs.is_directory(options.output)) {
+    fail(ErrorKind::kConfig, "report: -o ", printable(options.output),
+         " is a directory; name the HTML file to write");
+  }
   if (!options.output.empty() || options.diff) return options.output;
   if (evidence.size() == 1 && evidence.front().kind == EvidenceKind::kRun) {
     return join_path(evidence.front().path, "report.html");
@@ -123,12 +141,21 @@ int run_report(Context& context, const ReportCommand& options) {
     fail(ErrorKind::kConfig, "report --diff: wants two runs, found ", options.runs.size());
   }
   std::vector<Evidence> evidence;
+  ReportOptions report = options.report;
   for (const auto& path : options.runs) {
     context.progress("reading " + printable(path));
-    evidence.push_back(load_evidence(fs, path));
+    const std::string ablation = join_path(path, kAblationFile);
+    if (!fs.exists(ablation)) {
+      evidence.push_back(load_evidence(fs, path));
+      continue;
+    }
+    report.ablations.push_back(read_ablation(fs, ablation));
+    for (auto& each : load_variants(fs, path, report.ablations.back())) {
+      evidence.push_back(std::move(each));
+    }
   }
   context.end_progress();
-  const std::string output = output_of(options, evidence);
+  const std::string output = output_of(fs, options, evidence);
   OrderedJson document;
   if (options.diff) {
     const RunDiff diff = diff_runs(evidence[0], evidence[1]);
@@ -137,7 +164,6 @@ int run_report(Context& context, const ReportCommand& options) {
   }
   if (!output.empty()) {
     ThreadPool pool(ThreadPool::available_cpus());
-    ReportOptions report = options.report;
     report.progress = [&](const std::string& text) { context.progress(printable(text)); };
     const Report made = make_report(fs, evidence, report, pool);
     write_file_atomic(fs, output, std::string_view(made.html));
@@ -166,7 +192,11 @@ void add_report_command(CLI::App& app, Context& context) {
                   "Writes one HTML file that shows runs, bundles and models, the first compared "
                   "with each other one",
                   [&context, options] { return run_report(context, *options); });
-  command->add_option("RUN", options->runs, "Runs, reference bundles or Hugging Face directories")
+  command
+      ->add_option("RUN", options->runs,
+                   "Runs, reference bundles, Hugging Face directories; an ablation's directory "
+                   "stands for its "
+                   "variants")
       ->required();
   command->add_option("-o,--output", options->output,
                       "The HTML file; default: report.html in the run, when there is one run");

@@ -9,6 +9,8 @@
 // DIR/ablation.json (docs/formats.md, "Ablation").
 namespace lockstep {
 
+inline constexpr const char* kAblationFile = "ablation.json";
+
 struct AblationFile {
   std::string recipe;  // the file that the variants were made from
   bool finished = false;

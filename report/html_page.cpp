@@ -89,6 +89,7 @@ std::string to_html(const HtmlPage& page) {
                {"page_script", page_script().text},
                {"uplot_licence", html_escape(uplot_licence().text)},
                {"verdict", page.verdict},
+               {"ablation", page.ablation},
                {"summary", page.summary},
                {"surfaces", page.surfaces},
                {"data", page.data},
@@ -135,6 +136,7 @@ Report make_report(FileSystem& fs, std::span<const Evidence> evidence, const Rep
   for (const RunPage* run : runs) title += (run == runs.front() ? "" : ", ") + run->name;
   std::string html = to_html({.title = title,
                               .verdict = verdict_html(comparisons),
+                              .ablation = ablations_html(options.ablations),
                               .summary = summary_html(runs),
                               .surfaces = surfaces_html(runs),
                               .data = data_html(runs, data),

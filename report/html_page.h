@@ -2,7 +2,9 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "report/ablation_file.h"
 #include "report/comparison.h"
 #include "report/html_data.h"
 #include "report/html_sections.h"
@@ -13,7 +15,8 @@ namespace lockstep {
 // licence and all numbers are in it, and its content security policy forbids the rest.
 struct HtmlPage {
   std::string title;
-  std::string verdict;  // HTML of each section, as html_sections and html_verdict make it
+  std::string verdict;        // HTML of each section, as html_sections and html_verdict make it
+  std::string ablation = {};  // its whole section; empty: none
   std::string summary;
   std::string surfaces;
   std::string data;
@@ -35,6 +38,7 @@ struct HtmlPage {
 struct ReportOptions {
   std::uint64_t audit_batches = 64;  // of each run, read again; 0: none
   CompareOptions compare;
+  std::vector<AblationFile> ablations = {};  // shown as tables above their runs
   std::function<void(const std::string&)> progress = {};
 };
 

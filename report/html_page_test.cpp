@@ -114,6 +114,23 @@ TEST_F(Page, ANameCannotEndAScriptOrOpenAnElement) {
   EXPECT_NE(html.find("\\u003c/script\\u003e"), std::string::npos);
 }
 
+TEST(AblationSection, ShowsARowAVariantAndEscapesIt) {
+  EXPECT_EQ(ablations_html({}), "");
+  AblationFile file;
+  file.recipe = kHostile;
+  file.machine = "2 threads";
+  file.ablation = {.steps = 1200, .tokens = 9, .block = 10, .rows = {AblationRow()}};
+  file.ablation.rows[0].label = kHostile;
+  file.ablation.rows[0].speed_ratio = {.value = 1.25, .interval = {1.1, 1.4}, .n = 20};
+  const std::string begun = ablations_html({&file, 1});
+  EXPECT_NE(begun.find("not finished"), std::string::npos);
+  file.finished = true;
+  const std::string html = ablations_html({&file, 1});
+  EXPECT_NE(html.find("1.25 (1.1 to 1.4)"), std::string::npos);
+  EXPECT_NE(html.find("1,200 steps each"), std::string::npos);
+  EXPECT_EQ((begun + html).find("<img"), std::string::npos);
+}
+
 TEST_F(Page, OneRunHasNoVerdictAndTwoHaveOne) {
   EXPECT_NE(report_on({a_}).html.find("One run: nothing compared."), std::string::npos);
   const Report both = report_on({a_, b_});

@@ -29,22 +29,30 @@ std::string with_error(const Measured& measured) {
   return concat(html_number(measured.value), " ± ", html_number(measured.half_width, 2));
 }
 
+// Of an ablation's row against the first one.
+std::string with_interval(const Estimate& estimate, int digits) {
+  if (estimate.n == 0) return kNone;
+  return concat(html_number(estimate.value, digits), " (",
+                html_number(estimate.interval.low, digits), " to ",
+                html_number(estimate.interval.high, digits), ")");
+}
+
 // The data of one surface chart: each run's line of that group and label, if it has one.
-struct Surface {
+struct ChartSurface {
   std::string group;
   std::string label;
   std::string unit;
   std::map<std::size_t, SurfaceLine> by_run;
 };
 
-std::vector<Surface> surfaces_of(RunPages runs) {
-  std::vector<Surface> all;
+std::vector<ChartSurface> surfaces_of(RunPages runs) {
+  std::vector<ChartSurface> all;
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (auto& line : surface_lines(runs[run]->evaluations)) {
-      const auto found = std::find_if(all.begin(), all.end(), [&](const Surface& surface) {
+      const auto found = std::find_if(all.begin(), all.end(), [&](const ChartSurface& surface) {
         return surface.group == line.group && surface.label == line.label;
       });
-      Surface& surface = found != all.end() ? *found : all.emplace_back();
+      ChartSurface& surface = found != all.end() ? *found : all.emplace_back();
       surface.group = line.group;
       surface.label = line.label;
       surface.unit = line.unit;
@@ -134,10 +142,46 @@ std::string summary_html(RunPages runs) {
   return table.html();
 }
 
+std::string ablations_html(std::span<const AblationFile> ablations) {
+  if (ablations.empty()) return "";
+  std::string html = R"(<section id="ablation" aria-labelledby="ablation-title">
+<h2 id="ablation-title">Ablation</h2>
+)";
+  for (const AblationFile& file : ablations) {
+    const Ablation& ablation = file.ablation;
+    if (!file.finished) {
+      html += concat("<p>", html_escape(file.recipe),
+                     ": not finished; the same command goes on with it.</p>\n");
+      continue;
+    }
+    HtmlTable table(concat("Variants of ", file.recipe, ", ", with_commas(ablation.steps),
+                           " steps each; intervals of 95%"),
+                    {"Variant", "Parameters", "FLOPs a step", "Tokens/s", "Speed ratio",
+                     "Training loss", "Held-out loss", "Difference"});
+    for (const AblationRow& row : ablation.rows) {
+      table.row({{row.label},
+                 {human_count(static_cast<double>(row.size.parameters)), kNumber},
+                 {human_count(row.size.step_flops), kNumber},
+                 {human_count(row.tokens_per_s), kNumber},
+                 {with_interval(row.speed_ratio, 3), kNumber},
+                 number(row.train_loss),
+                 number(row.heldout_loss),
+                 {with_interval(row.heldout_delta, 3), kNumber}});
+    }
+    html += table.html();
+    html += concat(
+        "<p class=\"hint\">A speed ratio above 1 is faster than the first variant, measured in "
+        "turns of ",
+        ablation.block, " steps; a difference below 0 is a lower held-out loss. ",
+        html_escape(file.machine), ".</p>\n");
+  }
+  return html + "</section>\n";
+}
+
 std::string surfaces_html(RunPages runs) {
   std::string html;
   std::string group;
-  for (const Surface& surface : surfaces_of(runs)) {
+  for (const ChartSurface& surface : surfaces_of(runs)) {
     if (surface.group != group) {
       if (!group.empty()) html += "</details>\n";
       group = surface.group;

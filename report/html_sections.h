@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/ablation_file.h"
 #include "report/html_ledger.h"
 #include "report/html_run.h"
 #include "train/run_audit.h"
@@ -23,6 +24,8 @@ using RunPages = std::span<const RunPage* const>;
 
 // A row a run: what it is, how far, how fast.
 [[nodiscard]] std::string summary_html(RunPages runs);
+// A section with a table an ablation, a row a variant; empty without any.
+[[nodiscard]] std::string ablations_html(std::span<const AblationFile> ablations);
 // The held-out numbers behind the charts: a table a surface, the newest steps of each run.
 [[nodiscard]] std::string surfaces_html(RunPages runs);
 // Starts, resumes, forks, replays, warnings.

@@ -59,6 +59,17 @@ TEST_F(TinyAblation, TrainsEachVariantToTheBitsOfARunOfItsOwn) {
   EXPECT_NEAR(difference, other["heldout_loss"].get<double>() - base["heldout_loss"].get<double>(),
               1e-12);
 
+  // The report shows the table, and the variants as runs of their own names.
+  const ProcessResult report = run_lockstep(directory_, {"report", "out", "-o", "out.html"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  const std::string html = read("out.html");
+  for (const char* each :
+       {"<h2 id=\"ablation-title\">Ablation</h2>", "17 steps each",
+        "<th scope=\"row\">model.n_heads=8 model.head_dim=4 model.n_kv_heads=4</th>",
+        "in turns of 3 steps", "\"name\":\"recipe\""}) {
+    EXPECT_NE(html.find(each), std::string::npos) << each;
+  }
+
   // The loss is that of `eval` on the variant's last checkpoint.
   const ProcessResult eval =
       run_lockstep(directory_, {"eval", "--heldout", "--model", "out/variant-2", "--mix",

@@ -77,6 +77,13 @@ TEST_F(ReportOfTinyRun, OneFileShowsResumeAuditEvaluationsAndRecipe) {
   }
 }
 
+TEST_F(ReportOfTinyRun, ADirectoryIsNotAFileToWrite) {
+  train_well("run", {"train.stop_at=1"});
+  const ProcessResult result = run({"report", "run", "-o", "run"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("-o run is a directory"), std::string::npos) << result.err;
+}
+
 TEST_F(ReportOfTinyRun, ADifferenceOfTwoRunsIsTextJsonAndAPage) {
   train_well("a", {"train.stop_at=8"});
   train_well("b", {"train.stop_at=8", "optim.lr=1e-3"});
