@@ -25,7 +25,8 @@ struct Gemm {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  DType type = DType::kF32;  // of A and B: kF32 or kBF16
+  DType type = DType::kF32;    // of A: kF32 or kBF16
+  DType b_type = DType::kF32;  // as B was packed: A's, or kF32 from pack_columns
   const void* a = nullptr;
   std::int64_t a_stride = 0;
   Layout a_layout = Layout::kRows;
@@ -55,8 +56,11 @@ void gemm_on_one_thread(const GemmKernels& kernels, const Gemm& g, void* workspa
   return packed_depth(type, k) * ((cols + 15) / 16 * 16);
 }
 
-// B from a matrix (k, cols) of its dtype, on all threads. out: packed_size elements.
+// B for one product, from a matrix (k, cols) of elements of a type, on all threads: packed as
+// columns_type, which is f32 where bf16 would be widened for every product. out: packed_size
+// elements of it.
 void pack_columns(CpuStream& stream, void* out, DType type, const void* x, std::int64_t stride,
                   std::int64_t k, std::int64_t cols);
+[[nodiscard]] DType columns_type(Isa isa, DType type);
 
 }  // namespace lockstep::ops

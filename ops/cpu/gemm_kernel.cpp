@@ -156,16 +156,23 @@ LOCKSTEP_INLINE void each(Sums<kR, kV>& sums, const F& f) {
   }
 }
 
+// Sums of the blocks before, of which `from` holds one row of a tile every `stride` elements.
+template <int kR, int kV>
+LOCKSTEP_INLINE void add_to(Sums<kR, kV>& sums, const float* from, std::int64_t stride) {
+  each(sums, [&](F32x16& x, int r, int v)
+                 LOCKSTEP_LAMBDA { x = load(from + r * stride + v * kLanes) + x; });
+}
+
+template <int kR, int kV>
+LOCKSTEP_INLINE void keep(Sums<kR, kV>& sums, float* to, std::int64_t stride) {
+  each(sums, [&](const F32x16& x, int r, int v)
+                 LOCKSTEP_LAMBDA { store(to + r * stride + v * kLanes, x); });
+}
+
 template <int kR, int kV>
 LOCKSTEP_INLINE void finish(Sums<kR, kV>& sums, const PanelProduct& p, std::int64_t row) {
-  float* partial = p.partial + row * p.partial_stride;
-  if (!p.first) {
-    each(sums, [&](F32x16& x, int r, int v)
-                   LOCKSTEP_LAMBDA { x = load(partial + r * p.partial_stride + v * kLanes) + x; });
-  }
   if (!p.last) {
-    each(sums, [&](F32x16& x, int r, int v)
-                   LOCKSTEP_LAMBDA { store(partial + r * p.partial_stride + v * kLanes, x); });
+    keep(sums, p.partial + row * p.partial_stride, p.partial_stride);
     return;
   }
   const std::int64_t tail = p.cols - (kV - 1) * kLanes;
@@ -245,24 +252,37 @@ __attribute__((noinline)) void tile(const PanelProduct& p, const typename Step::
   };
   constexpr int kGroup = 8 / Step::kPasses;
   Ahead ahead = ahead_of(p, row, kR, steps < kGroup ? 1 : steps / kGroup);
-  std::int64_t s = steps;
-  for (; s >= kGroup; s -= kGroup) {
-    ahead.template fetch<kV>();
+  const std::int64_t block = p.block / Step::kDepth;
+  alignas(64) float kept[kR][kV * kLanes];
+  const float* before = p.first ? nullptr : p.partial + row * p.partial_stride;
+  std::int64_t before_stride = p.partial_stride;
+  for (;;) {
+    std::int64_t s = steps < block ? steps : block;
+    steps -= s;
+    for (; s >= kGroup; s -= kGroup) {
+      ahead.template fetch<kV>();
 #pragma GCC unroll 8
-    for (int i = 0; i < kGroup; ++i) step(i);
-    a += kGroup * kStepA;
-  }
-  for (; s > 0; --s) {
-    step(0);
-    a += kStepA;
-  }
-  if constexpr (!kPadded) {
-    if (half) {
-      bf16 last[kR][2] = {};
-      for (int r = 0; r < kR; ++r) last[r][0] = reinterpret_cast<const bf16*>(a)[r * p.a_stride];
-      pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), RowStrides(2),
-                             b, wide);
+      for (int i = 0; i < kGroup; ++i) step(i);
+      a += kGroup * kStepA;
     }
+    for (; s > 0; --s) {
+      step(0);
+      a += kStepA;
+    }
+    if constexpr (!kPadded) {
+      if (half && steps == 0) {
+        bf16 last[kR][2] = {};
+        for (int r = 0; r < kR; ++r) last[r][0] = reinterpret_cast<const bf16*>(a)[r * p.a_stride];
+        pass<Step, kPanels, 0>(sums, reinterpret_cast<const typename Step::A*>(last), RowStrides(2),
+                               b, wide);
+      }
+    }
+    if (before != nullptr) add_to(sums, before, before_stride);
+    if (steps == 0) break;
+    keep(sums, kept[0], kV * kLanes);
+    before = kept[0];
+    before_stride = kV * kLanes;
+    sums = {};
   }
   finish(sums, p, row);
 }
@@ -331,6 +351,7 @@ const GemmKernels gemm_kernels = {
     multiply<StepBf16, true>,
     pack_b_f32,
     pack_b_bf16,
+    pack_b_widening,
     pack_b_rounding,
     pack_bt_f32,
     pack_bt_rounding,

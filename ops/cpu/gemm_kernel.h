@@ -20,24 +20,27 @@
 // bf16 products use vdpbf16ps where there is one, which flushes subnormal operands and results to
 // zero; elsewhere bf16 operands are widened and multiplied in f32, A beforehand and B by the first
 // rows' tile, which leaves it to the other tiles in `wide`: widening takes the ports of
-// multiply-adds.
+// multiply-adds. Where B is packed for one product alone, it is widened then (pack_b_widening), and
+// the f32 kernels take it.
 namespace lockstep::ops {
 
 enum class GemmStore { kF32, kAddF32, kBF16 };
 
-// C[0:rows, 0:cols] from one panel of B and one block of k.
+// C[0:rows, 0:cols] from one panel of B and one stretch of k: one or several blocks, of which each
+// is summed from zero and added to the sums of those before it.
 struct PanelProduct {
   const void* a = nullptr;
   std::int64_t a_stride = 0;  // elements from row to row ("rows") or from panel to panel ("panels")
-  const void* b = nullptr;    // the panel at this block's first k
+  const void* b = nullptr;    // the panel at this stretch's first k
   float* wide = nullptr;      // memory for k (made even) x width, if A is f32 and B is bf16
-  const void* next = nullptr;  // what comes after this block of the panel, to fetch ahead, or null
+  const void* next = nullptr;  // what comes after this part of the panel, to fetch ahead, or null
   std::int64_t next_bytes = 0;
   std::int64_t rows = 0;
   std::int64_t cols = 0;   // 1..width
   std::int64_t width = 0;  // of the panel of B
-  std::int64_t k = 0;      // of this block; odd only in the last block
-  // Sums of the k blocks before: read unless first, written unless last. May be null if both.
+  std::int64_t k = 0;      // of this stretch; odd only in the last one
+  std::int64_t block = 0;  // k of a block, even; the last one of a stretch may be smaller
+  // Sums of the stretches before: read unless first, written unless last. May be null if both.
   float* partial = nullptr;  // rows x partial_stride
   std::int64_t partial_stride = 0;
   bool first = true;
@@ -61,6 +64,8 @@ struct GemmKernels {
                      std::int64_t cols);
   void (*pack_b_bf16)(bf16* out, const bf16* x, std::int64_t stride, std::int64_t k,
                       std::int64_t cols);
+  void (*pack_b_widening)(float* out, const bf16* x, std::int64_t stride, std::int64_t k,
+                          std::int64_t cols);
   void (*pack_b_rounding)(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
                           std::int64_t cols);
   // One panel of B from its transpose, a matrix (cols, k).
@@ -68,12 +73,12 @@ struct GemmKernels {
                       std::int64_t cols);
   void (*pack_bt_rounding)(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
                            std::int64_t cols);
-  // Panels of A, one after another, from its transpose, a matrix (k, rows). The bf16 one writes
-  // elements of type a_bf16.
-  void (*pack_a_f32)(float* out, const float* x, std::int64_t stride, std::int64_t k,
-                     std::int64_t rows);
-  void (*pack_a_bf16)(void* out, const bf16* x, std::int64_t stride, std::int64_t k,
-                      std::int64_t rows);
+  // Panels of A, `panel` words of 32 bits apart, from its transpose, a matrix (k, rows). The bf16
+  // one writes elements of type a_bf16.
+  void (*pack_a_f32)(float* out, std::int64_t panel, const float* x, std::int64_t stride,
+                     std::int64_t k, std::int64_t rows);
+  void (*pack_a_bf16)(void* out, std::int64_t panel, const bf16* x, std::int64_t stride,
+                      std::int64_t k, std::int64_t rows);
   // x (rows, k) as f32, rows out_stride apart; an odd k gets one zero more.
   void (*widen_rows)(float* out, std::int64_t out_stride, const bf16* x, std::int64_t stride,
                      std::int64_t rows, std::int64_t k);

@@ -38,14 +38,35 @@ LOCKSTEP_INLINE F32x16 load_some(const bf16* p, std::int64_t n) {
   return n >= kLanes ? load(p) : load(p, n);
 }
 
-inline void pack_b_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
-                       std::int64_t cols) {
+// Rows of a matrix to fetch ahead: they lie too far apart for the processor to guess them.
+constexpr std::int64_t kRowsAhead = 6;
+
+template <class T>
+LOCKSTEP_INLINE void fetch_row(const T* row, std::int64_t cols) {
+  const auto* bytes = reinterpret_cast<const char*>(row);
+  const std::int64_t count = cols * static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t at = 0; at < count; at += 64) __builtin_prefetch(bytes + at, 0, 3);
+}
+
+template <class T>
+void pack_b_lines(float* out, const T* x, std::int64_t stride, std::int64_t k, std::int64_t cols) {
   for (std::int64_t i = 0; i < k; ++i) {
+    fetch_row(x + (i + kRowsAhead) * stride, cols);
     for (std::int64_t c = 0; c < cols; c += kLanes) {
       store(out, load_some(x + i * stride + c, cols - c));
       out += kLanes;
     }
   }
+}
+
+inline void pack_b_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
+                       std::int64_t cols) {
+  pack_b_lines(out, x, stride, k, cols);
+}
+
+inline void pack_b_widening(float* out, const bf16* x, std::int64_t stride, std::int64_t k,
+                            std::int64_t cols) {
+  pack_b_lines(out, x, stride, k, cols);
 }
 
 // Rows k and k + 1 as pairs, the even element in the lower half. What comes from bf16 is rounded.
@@ -65,6 +86,8 @@ LOCKSTEP_INLINE void pack_b_pairs(bf16* out, const T* x, std::int64_t stride, st
                                   std::int64_t cols) {
   for (std::int64_t i = 0; i < k; i += 2) {
     const T* row = x + i * stride;
+    fetch_row(row + kRowsAhead * stride, cols);
+    fetch_row(row + (kRowsAhead + 1) * stride, cols);
     for (std::int64_t c = 0; c < cols; c += kLanes) {
       const F32x16 odd = i + 1 < k ? load_some(row + stride + c, cols - c) : zero();
       store_pairs<T>(out, load_some(row + c, cols - c), odd);
@@ -121,45 +144,55 @@ inline void pack_bt_rounding(bf16* out, const float* x, std::int64_t stride, std
   });
 }
 
-// Panels of A, of words of 32 bits: f32, or pairs of bf16. Several panels come from one vector of a
-// row of x, and k goes in pieces so that a cache line of x, which holds the rows of many panels, is
-// still near when the others come. line(i, r, put): calls put(word, lanes) for what step i of k
-// makes of x[i, r:]; depth: words of one row of a panel.
-template <class Line>
-LOCKSTEP_INLINE void pack_a(std::uint32_t* out, std::int64_t k, std::int64_t step,
-                            std::int64_t rows, std::int64_t depth, const Line& line) {
-  constexpr std::int64_t kPiece = 32;
+// 16 words as one row of each of the panels that begin `apart` words after one another.
+LOCKSTEP_INLINE void store_words(std::uint32_t* to, const U32x16& words, std::int64_t apart,
+                                 std::int64_t panels) {
+#if defined(__AVX512F__)
+  const auto all = (__m512i)words.part[0];
+  _mm256_storeu_si256((__m256i*)to, _mm512_castsi512_si256(all));
+  if (panels > 1) {
+    _mm256_storeu_si256((__m256i*)(to + apart), _mm512_extracti64x4_epi64(all, 1));
+  }
+#else
+  std::uint32_t lanes[kLanes];
+  __builtin_memcpy(lanes, &words, sizeof(words));
+  for (std::int64_t p = 0; p < kLanes / kRows && p < panels; ++p) {
+    __builtin_memcpy(to + p * apart, lanes + p * kRows, kRows * sizeof(*lanes));
+  }
+#endif
+}
+
+// Panels of A, of words of 32 bits, f32 or pairs of bf16, that begin `panel` words after one
+// another. Several panels come from one vector of a row of x. line(i, r, put): calls put(word,
+// lanes) for what step i of k makes of x[i, r:].
+template <class T, class Line>
+LOCKSTEP_INLINE void pack_a(std::uint32_t* out, std::int64_t panel, const T* x, std::int64_t stride,
+                            std::int64_t k, std::int64_t step, std::int64_t rows,
+                            const Line& line) {
   constexpr std::int64_t kPanels = kLanes / kRows;
-  for (std::int64_t begin = 0; begin < k; begin += kPiece) {
-    const std::int64_t end = k - begin < kPiece ? k : begin + kPiece;
+  for (std::int64_t i = 0; i < k; i += step) {
+    for (std::int64_t j = i; j < i + step; ++j) fetch_row(x + (j + kRowsAhead) * stride, rows);
     for (std::int64_t r = 0; r < rows; r += kPanels * kRows) {
       const std::int64_t panels = (rows - r + kRows - 1) / kRows;
-      for (std::int64_t i = begin; i < end; i += step) {
-        line(i, r, [&](std::int64_t word, const U32x16& words) {
-          float lanes[kLanes];
-          store(lanes, from_bits(words));
-          std::uint32_t* to = out + r * depth + word * kRows;
-          for (std::int64_t p = 0; p < kPanels && p < panels; ++p) {
-            __builtin_memcpy(to + p * kRows * depth, lanes + p * kRows, kRows * sizeof(*lanes));
-          }
-        });
-      }
+      std::uint32_t* to = out + r / kRows * panel;
+      line(i, r, [&](std::int64_t word, const U32x16& words) {
+        store_words(to + word * kRows, words, panel, panels);
+      });
     }
   }
 }
 
-inline void pack_a_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
-                       std::int64_t rows) {
-  pack_a(reinterpret_cast<std::uint32_t*>(out), k, 1, rows, k,
+inline void pack_a_f32(float* out, std::int64_t panel, const float* x, std::int64_t stride,
+                       std::int64_t k, std::int64_t rows) {
+  pack_a(reinterpret_cast<std::uint32_t*>(out), panel, x, stride, k, 1, rows,
          [&](std::int64_t i, std::int64_t r, const auto& put) {
            put(i, bits_of(load_some(x + i * stride + r, rows - r)));
          });
 }
 
-inline void pack_a_bf16(void* out, const bf16* x, std::int64_t stride, std::int64_t k,
-                        std::int64_t rows) {
-  const std::int64_t even_k = (k + 1) / 2 * 2;
-  pack_a(static_cast<std::uint32_t*>(out), k, 2, rows, kPairsOfBf16 ? even_k / 2 : even_k,
+inline void pack_a_bf16(void* out, std::int64_t panel, const bf16* x, std::int64_t stride,
+                        std::int64_t k, std::int64_t rows) {
+  pack_a(static_cast<std::uint32_t*>(out), panel, x, stride, k, 2, rows,
          [&](std::int64_t i, std::int64_t r, const auto& put) {
            const bf16* at = x + i * stride + r;
            const F32x16 even = load_some(at, rows - r);

@@ -53,6 +53,7 @@ struct Passed {
 
 // The head's operands, from a row on.
 struct Head {
+  Isa isa;
   const GemmKernels& gemm;
   const HeadLossKernels& loss;
   const PackedWeight& w;
@@ -73,6 +74,7 @@ struct Head {
     g.n = std::min(kTileCols, vocab - tile * kTileCols);
     g.k = w.in();
     g.type = w.dtype();
+    g.b_type = w.dtype();
     g.a = h + row * h_stride * element();
     g.a_stride = h_stride;
     g.b = static_cast<const char*>(w.forward().raw()) +
@@ -220,6 +222,7 @@ Gemm input_gradient(const Head& head, const Passed& p, float* dh) {
   g.type = head.w.dtype();
   g.a = p.e;
   g.a_stride = p.e_stride;
+  g.b_type = g.type;
   g.b = head.w.backward().raw();
   g.b_depth = head.w.out();
   g.b_cols = g.n;
@@ -238,6 +241,7 @@ Gemm weight_gradient(const Head& head, const Passed& p, const void* h_panels, fl
   g.a = p.e;
   g.a_stride = p.e_stride;
   g.a_layout = Gemm::Layout::kTransposed;
+  g.b_type = columns_type(head.isa, g.type);
   g.b = h_panels;
   g.b_depth = head.rows;
   g.b_cols = g.n;
@@ -260,7 +264,8 @@ Head head_of(Isa isa, const PackedWeight& w, const View& h, const View& targets,
   LOCKSTEP_CHECK(w.isa() == isa, "weight packed for ", name_of(w.isa()), ", stream of ",
                  name_of(isa));
   const auto element = static_cast<std::int64_t>(size_of(w.dtype()));
-  return {gemm_kernels_of(isa),
+  return {isa,
+          gemm_kernels_of(isa),
           kernels_of(isa),
           w,
           static_cast<const char*>(h.raw()) + first * h.stride(0) * element,
@@ -281,8 +286,9 @@ ChunkMemory chunk_memory(Isa isa, int threads, const Head& head, void* memory) {
   Scratch scratch(memory);
   ChunkMemory m{};
   m.passed = take_passed(scratch, head, false, true);
-  m.h_panels =
-      scratch.take<char>(packed_size(head.w.dtype(), head.rows, head.w.in()) * head.element());
+  const DType columns = columns_type(isa, head.w.dtype());
+  m.h_panels = scratch.take<char>(packed_size(columns, head.rows, head.w.in()) *
+                                  static_cast<std::int64_t>(size_of(columns)));
   const std::int64_t workspace = std::max(
       {threads * tile_memory(head).bytes,
        gemm_scratch_bytes(isa, threads, input_gradient(head, m.passed, nullptr)),

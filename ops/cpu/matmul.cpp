@@ -20,6 +20,7 @@ Gemm product(const View& c, const View& a, const void* b, std::int64_t k, Accumu
   g.n = c.dim(1);
   g.k = k;
   g.type = a.dtype();
+  g.b_type = a.dtype();
   g.a = a.raw();
   g.a_stride = a.stride(0);
   g.b = b;
@@ -32,15 +33,17 @@ Gemm product(const View& c, const View& a, const void* b, std::int64_t k, Accumu
 }
 
 // dw = dy^T x, x packed.
-Gemm weight_gradient(const MatmulBackwardWeight& op, const void* packed) {
+Gemm weight_gradient(const MatmulBackwardWeight& op, Isa isa, const void* packed) {
   Gemm g = product(op.dw, op.dy, packed, op.x.dim(0), op.accumulate);
+  g.b_type = columns_type(isa, op.x.dtype());
   g.a_layout = Gemm::Layout::kTransposed;
   return g;
 }
 
-std::int64_t packed_bytes(const MatmulBackwardWeight& op) {
-  const auto size = static_cast<std::int64_t>(size_of(op.x.dtype()));
-  return (packed_size(op.x.dtype(), op.x.dim(0), op.x.dim(1)) * size + 63) / 64 * 64;
+std::int64_t packed_bytes(const MatmulBackwardWeight& op, Isa isa) {
+  const DType type = columns_type(isa, op.x.dtype());
+  const auto size = static_cast<std::int64_t>(size_of(type));
+  return (packed_size(type, op.x.dim(0), op.x.dim(1)) * size + 63) / 64 * 64;
 }
 
 void require_isa(CpuStream& stream, const PackedWeight& w) {
@@ -100,14 +103,16 @@ void enqueue(CpuStream& stream, const MatmulBackwardInput& op) {
 }
 
 std::int64_t scratch_bytes(const MatmulBackwardWeight& op, Isa isa, int threads) {
-  return packed_bytes(op) + gemm_scratch_bytes(isa, threads, weight_gradient(op, nullptr));
+  return packed_bytes(op, isa) +
+         gemm_scratch_bytes(isa, threads, weight_gradient(op, isa, nullptr));
 }
 
 void enqueue(CpuStream& stream, const MatmulBackwardWeight& op) {
-  const std::int64_t bytes = scratch_bytes(op, stream.isa(), stream.pool().threads());
-  auto* scratch = static_cast<char*>(stream.scratch(bytes));
+  const Isa isa = stream.isa();
+  auto* scratch =
+      static_cast<char*>(stream.scratch(scratch_bytes(op, isa, stream.pool().threads())));
   pack_columns(stream, scratch, op.x.dtype(), op.x.raw(), op.x.stride(0), op.x.dim(0), op.x.dim(1));
-  gemm(stream, weight_gradient(op, scratch), scratch + packed_bytes(op));
+  gemm(stream, weight_gradient(op, isa, scratch), scratch + packed_bytes(op, isa));
 }
 
 }  // namespace lockstep::ops
