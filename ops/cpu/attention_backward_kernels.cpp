@@ -5,6 +5,8 @@ namespace lockstep::ops::LOCKSTEP_ISA {
 namespace {
 
 constexpr float kLog2E = 1.44269504F;
+// Keys that are weighed at a time, at most.
+constexpr int kWeighedRows = kRowsBeside < 1 >> kStrip ? kRowsBeside<1> : kStrip;
 
 // Units (4 bytes each) of the parts of a thread's scratch, in the order in which they lie there.
 template <class Units>
@@ -35,7 +37,7 @@ struct Layout {
   [[nodiscard]] std::int64_t tile() const { return 2 * (panel + rows + lanes); }
   [[nodiscard]] std::int64_t total() const {
     return kAttentionGroup * tile() + 2 * strips + depth + 2 * chunk + 2 * flat + paired +
-           kStrip * lanes;
+           kWeighedRows * lanes;
   }
 };
 
@@ -61,7 +63,7 @@ struct Block {
 
 // P and dS of one block and tile.
 struct Weights {
-  float* p_strip;   // [key of a strip][lane], before rounding
+  float* p_strip;   // [key of a micro-kernel][lane], before rounding
   Unit* p_flat;     // [key][unit of lanes]
   Unit* ds_flat;    // the same
   Unit* ds_paired;  // [unit of keys][lane]
@@ -151,68 +153,74 @@ void pack_block(const AttentionProblem& p, const Layout<Units>& l, std::int32_t 
   pack_depth<Units>(to.k_depth, l.columns, k, kAttentionBlock, p.dim);
 }
 
-// P = 2^(scores - lse) and dS = P * (dP - delta), rounded to T.
-template <class Units, class T, int NV>
-void weigh_pair(const AttentionProblem& p, const PackedTile& t, const Block& block,
-                std::int32_t block_index, const Visible& v, const Weights& w) {
+// P = 2^(scores - lse) and dS = P * (dP - delta), rounded to T, for R keys from `row` on.
+template <class Units, class T, int R, int NV>
+LOCKSTEP_INLINE void weigh_rows(const AttentionProblem& p, const PackedTile& t, const Block& block,
+                                std::int32_t block_index, bool masked, int row, const Weights& w) {
   constexpr int kV = NV < kMicroVectors ? NV : kMicroVectors;
   constexpr std::int64_t kRow = kLanes * NV;
   constexpr std::int64_t kFlat = kRow / Units::kElements;
   const std::int64_t units = units_of(p.dim, Units::kElements);
   const F32x16 scale = splat(p.scale * kLog2E);
-  for (int row = v.begin * kStrip; row < v.end * kStrip; row += kMicroRows) {
-    const std::int64_t strip = row / kStrip * kStrip * units + row % kStrip;
-    for (int first = 0; first < NV; first += kV) {
-      float* prob = w.p_strip + first * kLanes;
-      {
-        F32x16 c[kMicroRows][kV];
-        clear(c);
-        accumulate<Units, Order::kByDepth>(c, block.k_strips + strip, kStrip,
-                                           t.q_panel + first * kLanes, kRow, units);
-        LOCKSTEP_UNROLL
-        for (int i = 0; i < kV; ++i) {
-          const F32x16 shift = load(t.shift + (first + i) * kLanes);
-          LOCKSTEP_UNROLL
-          for (int r = 0; r < kMicroRows; ++r) {
-            store(prob + r * kRow + i * kLanes, exp2(fma(c[r][i], scale, shift)));
-          }
-        }
-      }
-      if (v.masked) {
-        for (int i = 0; i < kV; ++i) {
-          for (int r = 0; r < kMicroRows; ++r) {
-            float* at = prob + r * kRow + i * kLanes;
-            const U32x16 mask =
-                sees(p, t.span, (first + i) * kLanes, block_index * kAttentionBlock + row + r);
-            store(at, from_bits(mask & bits_of(load(at))));
-          }
-        }
-      }
-      F32x16 d[kMicroRows][kV];
-      clear(d);
-      accumulate<Units, Order::kByDepth>(d, block.v_strips + strip, kStrip,
-                                         t.dout_panel + first * kLanes, kRow, units);
+  const std::int64_t strip = row / kStrip * kStrip * units + row % kStrip;
+  for (int first = 0; first < NV; first += kV) {
+    float* prob = w.p_strip + first * kLanes;
+    {
+      F32x16 c[R][kV];
+      clear(c);
+      accumulate<Units, Order::kByDepth>(c, block.k_strips + strip, kStrip,
+                                         t.q_panel + first * kLanes, kRow, units, kStrip * units);
       LOCKSTEP_UNROLL
       for (int i = 0; i < kV; ++i) {
-        const F32x16 delta = load(t.delta + (first + i) * kLanes);
+        const F32x16 shift = load(t.shift + (first + i) * kLanes);
         LOCKSTEP_UNROLL
-        for (int r = 0; r < kMicroRows; ++r) {
-          const F32x16 weight = load(prob + r * kRow + i * kLanes);
-          d[r][i] = weight * (d[r][i] - delta);
-          const std::int64_t at = (row + r) * kFlat + (first + i) * (kLanes / Units::kElements);
-          Units::template store_lanes<T>(w.p_flat + at, weight);
-          Units::template store_lanes<T>(w.ds_flat + at, d[r][i]);
+        for (int r = 0; r < R; ++r) {
+          store(prob + r * kRow + i * kLanes, exp2(fma(c[r][i], scale, shift)));
         }
-        if constexpr (Units::kElements == 2) {
-          LOCKSTEP_UNROLL
-          for (int r = 0; r < kMicroRows; r += 2) {
-            store_units(w.ds_paired + (row + r) / 2 * kRow + (first + i) * kLanes,
-                        Units::pair(d[r][i], d[r + 1][i]));
-          }
+      }
+    }
+    if (masked) {
+      for (int i = 0; i < kV; ++i) {
+        for (int r = 0; r < R; ++r) {
+          float* at = prob + r * kRow + i * kLanes;
+          const U32x16 mask =
+              sees(p, t.span, (first + i) * kLanes, block_index * kAttentionBlock + row + r);
+          store(at, from_bits(mask & bits_of(load(at))));
+        }
+      }
+    }
+    F32x16 d[R][kV];
+    clear(d);
+    accumulate<Units, Order::kByDepth>(d, block.v_strips + strip, kStrip,
+                                       t.dout_panel + first * kLanes, kRow, units, kStrip * units);
+    LOCKSTEP_UNROLL
+    for (int i = 0; i < kV; ++i) {
+      const F32x16 delta = load(t.delta + (first + i) * kLanes);
+      LOCKSTEP_UNROLL
+      for (int r = 0; r < R; ++r) {
+        const F32x16 weight = load(prob + r * kRow + i * kLanes);
+        d[r][i] = weight * (d[r][i] - delta);
+        const std::int64_t at = (row + r) * kFlat + (first + i) * (kLanes / Units::kElements);
+        Units::template store_lanes<T>(w.p_flat + at, weight);
+        Units::template store_lanes<T>(w.ds_flat + at, d[r][i]);
+      }
+      if constexpr (Units::kElements == 2) {
+        LOCKSTEP_UNROLL
+        for (int r = 0; r < R; r += 2) {
+          store_units(w.ds_paired + (row + r) / 2 * kRow + (first + i) * kLanes,
+                      Units::pair(d[r][i], d[r + 1][i]));
         }
       }
     }
   }
+}
+
+template <class Units, class T, int NV>
+void weigh_pair(const AttentionProblem& p, const PackedTile& t, const Block& block,
+                std::int32_t block_index, const Visible& v, const Weights& w) {
+  for_micro_rows<NV>(v.begin * kStrip, v.end * kStrip, [&](int row, auto rows) LOCKSTEP_LAMBDA {
+    weigh_rows<Units, T, decltype(rows)::kCount, NV>(p, t, block, block_index, v.masked, row, w);
+  });
 }
 
 // to[key][V vectors of columns] += sum over lanes of weights[key][lane] * rows[lane][columns].
@@ -247,10 +255,10 @@ void add_query_gradient(std::int64_t columns, const Visible& v, const Unit* k_de
   constexpr std::int64_t kRow = kLanes * NV;
   const std::int64_t begin = v.begin * kStrip / Units::kElements;
   const std::int64_t depth = (v.end - v.begin) * kStrip / Units::kElements;
-  for (std::int64_t column = 0; column < columns; column += kMicroRows) {
+  for (std::int64_t column = 0; column < columns; column += kRowsBeside<kV>) {
     for (int first = 0; first < NV; first += kV) {
       float* to = dq + column * kRow + first * kLanes;
-      F32x16 c[kMicroRows][kV];
+      F32x16 c[kRowsBeside<kV>][kV];
       load_all(c, to, kRow);
       accumulate<Units, Order::kByDepth>(c, k_depth + begin * columns + column, columns,
                                          ds_paired + begin * kRow + first * kLanes, kRow, depth);
@@ -306,7 +314,7 @@ struct ChunkRun {
     // With one element a unit the two layouts of dS are the same.
     weights.ds_paired = Units::kElements == 1 ? weights.ds_flat : weights.ds_flat + l.flat;
     weights.p_strip = (float*)(weights.ds_flat + l.flat + l.paired);
-    dk = weights.p_strip + kStrip * l.lanes;
+    dk = weights.p_strip + kWeighedRows * l.lanes;
     dv = dk + l.chunk;
   }
 

@@ -93,29 +93,37 @@ void place_lanes(const AttentionProblem& p, const AttentionForwardWork& work, st
   fill_lanes(t.span, count);
 }
 
-// scores[key of the block][lane] = k . q; raises the maximum unless keys are yet to be masked.
+// scores[key of the block][lane] = k . q for R keys; raises the maximum unless keys are yet to be
+// masked.
+template <class Units, int R, int NV>
+LOCKSTEP_INLINE void score_rows(std::int64_t units, bool masked, int row, const Unit* keys,
+                                const Unit* panel, float* scores, F32x16 (&top)[NV]) {
+  constexpr int kV = NV < kMicroVectors ? NV : kMicroVectors;
+  constexpr std::int64_t kRow = kLanes * NV;
+  const Unit* strip = keys + row / kStrip * kStrip * units + row % kStrip;
+  for (int first = 0; first < NV; first += kV) {
+    F32x16 c[R][kV];
+    clear(c);
+    accumulate<Units, Order::kByDepth>(c, strip, kStrip, panel + first * kLanes, kRow, units,
+                                       kStrip * units);
+    store_all(scores + row * kRow + first * kLanes, kRow, c);
+    if (masked) continue;
+    LOCKSTEP_UNROLL
+    for (int i = 0; i < kV; ++i) {
+      F32x16 most = top[first + i];
+      LOCKSTEP_UNROLL
+      for (int r = 0; r < R; ++r) most = max(most, c[r][i]);
+      top[first + i] = most;
+    }
+  }
+}
+
 template <class Units, int NV>
 void score_strips(std::int64_t units, const Visible& v, const Unit* keys, const Unit* panel,
                   float* scores, F32x16 (&top)[NV]) {
-  constexpr int kV = NV < kMicroVectors ? NV : kMicroVectors;
-  constexpr std::int64_t kRow = kLanes * NV;
-  for (int row = v.begin * kStrip; row < v.end * kStrip; row += kMicroRows) {
-    const Unit* strip = keys + row / kStrip * kStrip * units + row % kStrip;
-    for (int first = 0; first < NV; first += kV) {
-      F32x16 c[kMicroRows][kV];
-      clear(c);
-      accumulate<Units, Order::kByDepth>(c, strip, kStrip, panel + first * kLanes, kRow, units);
-      store_all(scores + row * kRow + first * kLanes, kRow, c);
-      if (v.masked) continue;
-      LOCKSTEP_UNROLL
-      for (int i = 0; i < kV; ++i) {
-        F32x16 most = top[first + i];
-        LOCKSTEP_UNROLL
-        for (int r = 0; r < kMicroRows; ++r) most = max(most, c[r][i]);
-        top[first + i] = most;
-      }
-    }
-  }
+  for_micro_rows<NV>(v.begin * kStrip, v.end * kStrip, [&](int row, auto rows) LOCKSTEP_LAMBDA {
+    score_rows<Units, decltype(rows)::kCount>(units, v.masked, row, keys, panel, scores, top);
+  });
 }
 
 // Masked scores become -infinity; raises the maximum by the others.
@@ -185,12 +193,12 @@ void add_values(std::int64_t columns, const F32x16 (&decay)[NV], const Visible& 
   constexpr std::int64_t kRow = kLanes * NV;
   const std::int64_t begin = v.begin * kStrip / Units::kElements;
   const std::int64_t depth = (v.end - v.begin) * kStrip / Units::kElements;
-  for (std::int64_t column = 0; column < columns; column += kMicroRows) {
+  for (std::int64_t column = 0; column < columns; column += kRowsBeside<kV>) {
     for (int first = 0; first < NV; first += kV) {
       float* to = out + column * kRow + first * kLanes;
-      F32x16 c[kMicroRows][kV];
+      F32x16 c[kRowsBeside<kV>][kV];
       LOCKSTEP_UNROLL
-      for (int r = 0; r < kMicroRows; ++r) {
+      for (int r = 0; r < kRowsBeside<kV>; ++r) {
         LOCKSTEP_UNROLL
         for (int i = 0; i < kV; ++i) c[r][i] = load(to + r * kRow + i * kLanes) * decay[first + i];
       }

@@ -37,6 +37,9 @@ inline constexpr int kMicroVectors = 1;
 #endif
 // Rows of a strip: operands that are splatted are packed in strips of this many rows.
 inline constexpr int kStrip = 8;
+// Rows of a micro-kernel with V vectors: as many accumulators whatever V is.
+template <int V>
+inline constexpr int kRowsBeside = kMicroRows* kMicroVectors / V;
 
 [[nodiscard]] LOCKSTEP_INLINE constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
@@ -112,24 +115,43 @@ using Bf16Units = SingleUnits;
 #endif
 
 // c[r][v] += sum over u < depth of a(r, u) * b(u, v), in ascending u. b(u, v) is vector v of row u,
-// rows b_row units apart. a(r, u) is a[u * a_step + r] (kByDepth) or a[r * a_step + u] (kByRow).
+// rows b_row units apart. a(r, u) is a[u * a_step + r] (kByDepth; rows past a strip lie a_strip
+// units after those of the strip before) or a[r * a_step + u] (kByRow).
 enum class Order { kByDepth, kByRow };
 
 template <class Units, Order order, int R, int V>
 LOCKSTEP_INLINE void accumulate(F32x16 (&c)[R][V], const Unit* a, std::int64_t a_step,
-                                const Unit* b, std::int64_t b_row, std::int64_t depth) {
+                                const Unit* b, std::int64_t b_row, std::int64_t depth,
+                                std::int64_t a_strip = kStrip) {
   for (std::int64_t u = 0; u < depth; ++u) {
     U32x16 bv[V];
     LOCKSTEP_UNROLL
     for (int v = 0; v < V; ++v) bv[v] = load_units(b + v * kLanes);
     LOCKSTEP_UNROLL
     for (int r = 0; r < R; ++r) {
-      const U32x16 av = splat_bits(order == Order::kByDepth ? a[r] : a[r * a_step]);
+      const U32x16 av = splat_bits(order == Order::kByDepth ? a[r / kStrip * a_strip + r % kStrip]
+                                                            : a[r * a_step]);
       LOCKSTEP_UNROLL
       for (int v = 0; v < V; ++v) c[r][v] = Units::multiply_add(av, bv[v], c[r][v]);
     }
     a += order == Order::kByDepth ? a_step : 1;
     b += b_row;
+  }
+}
+
+// f(row, Rows<R>) for the rows [begin, end), both multiples of kStrip, of a tile NV vectors wide:
+// as many at a time as its micro-kernel takes, a strip at the end where those are more.
+template <int R>
+struct Rows {
+  static constexpr int kCount = R;
+};
+template <int NV, class F>
+LOCKSTEP_INLINE void for_micro_rows(int begin, int end, const F& f) {
+  constexpr int kMost = kRowsBeside<(NV < kMicroVectors ? NV : kMicroVectors)>;
+  int row = begin;
+  for (; row + kMost <= end; row += kMost) f(row, Rows<kMost>{});
+  if constexpr (kMost > kStrip) {
+    for (; row < end; row += kStrip) f(row, Rows<kStrip>{});
   }
 }
 
