@@ -39,7 +39,7 @@ inline constexpr int kMicroVectors = 1;
 inline constexpr int kStrip = 8;
 // Rows of a micro-kernel with V vectors: as many accumulators whatever V is.
 template <int V>
-inline constexpr int kRowsBeside = kMicroRows* kMicroVectors / V;
+inline constexpr int kRowsBeside = (kMicroRows * kMicroVectors) / V;
 
 [[nodiscard]] LOCKSTEP_INLINE constexpr std::int64_t round_up(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
