@@ -31,6 +31,7 @@ peers/compare_torch.py 10m
 peers/compare_torch.py 10m --allocator default
 remat.py
 attention_linear.py
+overhead.py
 order.py
 tokenizer.py
 generation.py

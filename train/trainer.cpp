@@ -289,8 +289,11 @@ bool Trainer::one_step(std::int64_t step) {
   record.tokens = state_.tokens;
   record.data_seconds = data_seconds;
   record.seconds = seconds_since(begin);
-  account(record);
-  log_consumed(step, batch_.digest, false);
+  {
+    const ProfileSpan logging(profile_, Profile::Row::kRun, "metrics");
+    account(record);
+    log_consumed(step, batch_.digest, false);
+  }
   return recipe_.train.max_skipped_in_row == 0 ||
          state_.skip.skipped_in_row < recipe_.train.max_skipped_in_row;
 }
