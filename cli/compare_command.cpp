@@ -4,6 +4,7 @@
 #include "cli/compare_options.h"
 #include "eval/evaluation_file.h"
 #include "report/comparison_json.h"
+#include "report/html_page.h"
 #include "train/recipe.h"
 
 namespace lockstep::cli {
@@ -45,8 +46,27 @@ std::string c4_label(const CompareCommand& command, const std::vector<const Evid
   return label;
 }
 
+// The page about the sides that were compared, and what the comparison found.
+void write_report(Context& context, FileSystem& fs, const std::string& path,
+                  const std::vector<const Evidence*>& sides, const Comparison& comparison) {
+  std::vector<Evidence> evidence;
+  for (const Evidence* side : sides) {
+    if (side != nullptr) evidence.push_back(*side);
+  }
+  ReportOptions options;
+  options.progress = [&](const std::string& text) { context.progress(printable(text)); };
+  const std::string html = make_report(fs, evidence, {&comparison, 1}, options);
+  context.end_progress();
+  write_file_atomic(fs, path, std::string_view(html));
+  context.say("wrote ", printable(path), ", ", human_bytes(html.size()));
+}
+
 int compare(Context& context, const CompareCommand& command) {
   FileSystem& fs = FileSystem::real();
+  if (fs.is_directory(command.report)) {
+    fail(ErrorKind::kConfig, "compare: --report ", printable(command.report),
+         " is a directory; name the HTML file to write");
+  }
   CompareOptions options;
   options.window = command.window;
   options.surfaces.bootstrap.seed = command.seed;
@@ -68,6 +88,9 @@ int compare(Context& context, const CompareCommand& command) {
   const Comparison comparison =
       compare_evidence(fs, a, b, floor.get(), other.get(), options, stream.pool());
   say_comparison(context, comparison);
+  if (!command.report.empty()) {
+    write_report(context, fs, command.report, {&a, &b, floor.get(), other.get()}, comparison);
+  }
   context.result(to_json(comparison));
   return exit_code_of(comparison.verdict);
 }
@@ -100,6 +123,8 @@ void add_compare_command(CLI::App& app, Context& context) {
                    "SURFACE=VALUE: c4_loss, tasks, task, tasks/NAME, perplexity, domain, "
                    "perplexity/LABEL or token_kl; may be given again")
       ->allow_extra_args(false);
+  command->add_option("--report", options->report,
+                      "Also writes one HTML file about these sides, the verdict on top");
   command->add_option("--c4", options->c4,
                       "The held-out domain that counts as C4; default: eval.c4 of A or B, else the "
                       "first whose label contains c4, else the first");

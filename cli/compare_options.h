@@ -20,6 +20,7 @@ struct CompareCommand {
   std::string context;
   std::vector<std::string> tolerances;
   std::string c4;
+  std::string report;  // the page to write; empty: none
   std::int64_t window = kDefaultWindow;
   std::uint64_t seed = 0;
   // Measuring token KL.

@@ -42,13 +42,8 @@ std::string shown_name(const SurfaceResult& result) {
 // What a companion has for the same surface at the same checkpoint.
 std::string of_companion(const std::optional<Companion>& companion, const CommonStep& at,
                          const SurfaceResult& result) {
-  for (const StepComparison& step : companion->steps) {
-    if (step.at.step != at.step) continue;
-    for (const SurfaceResult& each : step.surfaces) {
-      if (each.surface == result.surface) return statistic(each, each.estimate.value);
-    }
-  }
-  return "-";
+  const SurfaceResult* found = companion->find(at.step, result.surface);
+  return found == nullptr ? "-" : statistic(*found, found->estimate.value);
 }
 
 void say_step(Context& context, const Comparison& comparison, const StepComparison& step) {

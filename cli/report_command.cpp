@@ -165,19 +165,21 @@ int run_report(Context& context, const ReportCommand& options) {
   if (!output.empty()) {
     ThreadPool pool(ThreadPool::available_cpus());
     report.progress = [&](const std::string& text) { context.progress(printable(text)); };
-    const Report made = make_report(fs, evidence, report, pool);
-    write_file_atomic(fs, output, std::string_view(made.html));
+    context.progress("comparing");
+    const std::vector<Comparison> comparisons = compare_first(fs, evidence, {}, pool);
+    const std::string html = make_report(fs, evidence, comparisons, report);
+    write_file_atomic(fs, output, std::string_view(html));
     context.end_progress();
     document["report"] = output;
-    document["bytes"] = made.html.size();
+    document["bytes"] = html.size();
     document["verdicts"] = OrderedJson::array();
-    for (const Comparison& each : made.comparisons) {
+    for (const Comparison& each : comparisons) {
       document["verdicts"].push_back(
           {{"a", each.a.path}, {"b", each.b.path}, {"verdict", name_of(each.verdict)}});
       context.say(printable(each.a.name), " against ", printable(each.b.name), ": ",
                   name_of(each.verdict));
     }
-    context.say("wrote ", printable(output), ", ", human_bytes(made.html.size()));
+    context.say("wrote ", printable(output), ", ", human_bytes(html.size()));
   }
   context.result(document);
   return 0;

@@ -208,6 +208,26 @@ bool has_anything(const Evidence& side, std::int64_t step) {
 
 }  // namespace
 
+const SurfaceResult* Companion::find(std::int64_t step, const std::string& surface) const {
+  for (const StepComparison& each : steps) {
+    if (each.at.step != step) continue;
+    for (const SurfaceResult& result : each.surfaces) {
+      if (result.surface == surface) return &result;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<Comparison> compare_first(FileSystem& fs, std::span<const Evidence> evidence,
+                                      const CompareOptions& options, ThreadPool& pool) {
+  std::vector<Comparison> comparisons;
+  for (std::size_t i = 1; i < evidence.size(); ++i) {
+    comparisons.push_back(
+        compare_evidence(fs, evidence[0], evidence[i], nullptr, nullptr, options, pool));
+  }
+  return comparisons;
+}
+
 Comparison compare_evidence(FileSystem& fs, const Evidence& a, const Evidence& b,
                             const Evidence* floor, const Evidence* context,
                             const CompareOptions& options, ThreadPool& pool) {

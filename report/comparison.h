@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct Companion {
   std::string path;
   std::string name;
   std::vector<StepComparison> steps;
+
+  // Of a surface at a common checkpoint's step; null when it has none.
+  [[nodiscard]] const SurfaceResult* find(std::int64_t step, const std::string& surface) const;
 };
 
 struct Comparison {
@@ -71,6 +75,12 @@ struct Comparison {
 [[nodiscard]] Comparison compare_evidence(FileSystem& fs, const Evidence& a, const Evidence& b,
                                           const Evidence* floor, const Evidence* context,
                                           const CompareOptions& options, ThreadPool& pool);
+
+// The first side with each other one, without companions.
+[[nodiscard]] std::vector<Comparison> compare_first(FileSystem& fs,
+                                                    std::span<const Evidence> evidence,
+                                                    const CompareOptions& options,
+                                                    ThreadPool& pool);
 
 // Checkpoints to compare, ascending; notes say what is left out and why.
 [[nodiscard]] std::vector<CommonStep> common_steps(const Evidence& a, const Evidence& b,

@@ -105,8 +105,8 @@ std::size_t points_for(std::size_t runs) {
   return std::max<std::size_t>(512, 4096 / std::max<std::size_t>(1, (runs + 1) / 2));
 }
 
-Report make_report(FileSystem& fs, std::span<const Evidence> evidence, const ReportOptions& options,
-                   ThreadPool& pool) {
+std::string make_report(FileSystem& fs, std::span<const Evidence> evidence,
+                        std::span<const Comparison> comparisons, const ReportOptions& options) {
   const auto say = [&](const std::string& text) {
     if (options.progress) options.progress(text);
   };
@@ -123,29 +123,24 @@ Report make_report(FileSystem& fs, std::span<const Evidence> evidence, const Rep
     data.push_back(data_evidence(fs, each, options));
   }
   std::vector<LossDifference> differences;
-  std::vector<Comparison> comparisons;
   std::string recipe_differences;
   for (std::size_t i = 1; i < evidence.size(); ++i) {
-    say("comparing with " + evidence[i].name);
     differences.push_back(loss_difference(i, evidence[0].curve, evidence[i].curve, points));
-    comparisons.push_back(
-        compare_evidence(fs, evidence[0], evidence[i], nullptr, nullptr, options.compare, pool));
     recipe_differences += recipe_difference_html(evidence[0], evidence[i]);
   }
   std::string title = "Lockstep: ";
   for (const RunPage* run : runs) title += (run == runs.front() ? "" : ", ") + run->name;
-  std::string html = to_html({.title = title,
-                              .verdict = verdict_html(comparisons),
-                              .ablation = ablations_html(options.ablations),
-                              .summary = summary_html(runs),
-                              .surfaces = surfaces_html(runs),
-                              .data = data_html(runs, data),
-                              .events = events_html(runs),
-                              .recipes = recipe_differences + recipes_html(runs),
-                              .notes = notes_html(runs),
-                              .chart_json = chart_json(runs, differences),
-                              .live_json = {}});
-  return {.html = std::move(html), .comparisons = std::move(comparisons)};
+  return to_html({.title = title,
+                  .verdict = verdict_html(comparisons),
+                  .ablation = ablations_html(options.ablations),
+                  .summary = summary_html(runs),
+                  .surfaces = surfaces_html(runs),
+                  .data = data_html(runs, data),
+                  .events = events_html(runs),
+                  .recipes = recipe_differences + recipes_html(runs),
+                  .notes = notes_html(runs),
+                  .chart_json = chart_json(runs, differences),
+                  .live_json = {}});
 }
 
 }  // namespace lockstep

@@ -36,18 +36,15 @@ struct HtmlPage {
 [[nodiscard]] std::size_t points_for(std::size_t runs);
 
 struct ReportOptions {
-  std::uint64_t audit_batches = 64;  // of each run, read again; 0: none
-  CompareOptions compare;
+  std::uint64_t audit_batches = 64;          // of each run, read again; 0: none
   std::vector<AblationFile> ablations = {};  // shown as tables above their runs
   std::function<void(const std::string&)> progress = {};
 };
 
-struct Report {
-  std::string html;
-  std::vector<Comparison> comparisons;
-};
-// The report on runs, bundles and models: the first compared with each other one.
-[[nodiscard]] Report make_report(FileSystem& fs, std::span<const Evidence> evidence,
-                                 const ReportOptions& options, ThreadPool& pool);
+// The page about runs, bundles and models, with what comparisons of them found on top; the charts
+// show the difference of each one's training loss from the first's.
+[[nodiscard]] std::string make_report(FileSystem& fs, std::span<const Evidence> evidence,
+                                      std::span<const Comparison> comparisons,
+                                      const ReportOptions& options);
 
 }  // namespace lockstep

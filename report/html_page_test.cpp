@@ -58,11 +58,17 @@ std::string tags_of(std::string html) {
   return tags;
 }
 
+struct Report {
+  std::string html;
+  std::vector<Comparison> comparisons;
+};
+
 Report report_on(const std::vector<std::string>& paths) {
   std::vector<Evidence> evidence;
   for (const auto& path : paths) evidence.push_back(load_evidence(fs(), path));
   ThreadPool pool(1);
-  return make_report(fs(), evidence, {}, pool);
+  std::vector<Comparison> comparisons = compare_first(fs(), evidence, {}, pool);
+  return {make_report(fs(), evidence, comparisons, {}), comparisons};
 }
 
 class Page : public ::testing::Test {

@@ -31,26 +31,38 @@ std::string surface_name(const SurfaceResult& result) {
 }
 
 std::string surface_table(const Comparison& comparison, const StepComparison& step) {
+  std::vector<std::string> headers = {"Surface",         "Verdict",    comparison.a.name,
+                                      comparison.b.name, "Difference", "95% interval",
+                                      "Tolerance",       "Items"};
+  if (comparison.floor) headers.emplace_back("Floor");
+  if (comparison.context) headers.emplace_back("Context");
+  headers.emplace_back("Why");
   HtmlTable table(step.at.step == kUnknownStep
                       ? std::string("Surfaces")
                       : concat("Surfaces at step ", with_commas(step.at.step)),
-                  {"Surface", "Verdict", comparison.a.name, comparison.b.name, "Difference",
-                   "95% interval", "Tolerance", "Items", "Why"});
+                  headers);
   for (const SurfaceResult& result : step.surfaces) {
     const Estimate& estimate = result.estimate;
-    table.row({{surface_name(result), result.detail ? "detail" : ""},
-               {std::string(name_of(result.verdict)), class_of(result.verdict)},
-               {html_number(result.a), kNumber},
-               {html_number(result.b), kNumber},
-               {html_number(estimate.value, 3), kNumber},
-               {std::isfinite(estimate.interval.low)
-                    ? concat(html_number(estimate.interval.low, 3), " to ",
-                             html_number(estimate.interval.high, 3))
-                    : "–",
-                kNumber},
-               {html_number(result.tolerance, 3), kNumber},
-               {with_commas(estimate.n), kNumber},
-               {result.reason, "wide"}});
+    std::vector<HtmlTable::Cell> cells = {
+        {surface_name(result), result.detail ? "detail" : ""},
+        {std::string(name_of(result.verdict)), class_of(result.verdict)},
+        {html_number(result.a), kNumber},
+        {html_number(result.b), kNumber},
+        {html_number(estimate.value, 3), kNumber},
+        {std::isfinite(estimate.interval.low)
+             ? concat(html_number(estimate.interval.low, 3), " to ",
+                      html_number(estimate.interval.high, 3))
+             : "–",
+         kNumber},
+        {html_number(result.tolerance, 3), kNumber},
+        {with_commas(estimate.n), kNumber}};
+    for (const auto* companion : {&comparison.floor, &comparison.context}) {
+      if (!*companion) continue;
+      const SurfaceResult* found = (*companion)->find(step.at.step, result.surface);
+      cells.push_back({found == nullptr ? "–" : html_number(found->estimate.value, 3), kNumber});
+    }
+    cells.push_back({result.reason, "wide"});
+    table.row(cells);
   }
   return table.html();
 }
@@ -72,6 +84,14 @@ std::string training_loss_html(const CurveDifference& curve) {
   return "<p>" + html_escape(text) + "</p>\n";
 }
 
+// What a column of the table stands for.
+std::string companion_html(const char* word, const std::optional<Companion>& companion,
+                           const std::string& reference) {
+  if (!companion) return {};
+  return concat("<p>", word, ": the difference of ", html_escape(companion->name), " from ",
+                html_escape(reference), ".</p>\n");
+}
+
 }  // namespace
 
 std::string verdict_html(std::span<const Comparison> comparisons) {
@@ -80,7 +100,9 @@ std::string verdict_html(std::span<const Comparison> comparisons) {
     html += concat("<p class=\"verdict ", class_of(comparison.verdict), "\"><strong>",
                    html_escape(name_of(comparison.verdict)), "</strong> ",
                    html_escape(comparison.a.name), " against ", html_escape(comparison.b.name),
-                   "</p>\n", training_loss_html(comparison.training_loss));
+                   "</p>\n", training_loss_html(comparison.training_loss),
+                   companion_html("Floor", comparison.floor, comparison.b.name),
+                   companion_html("Context", comparison.context, comparison.b.name));
     if (comparison.steps.empty()) {
       html += "<p>No checkpoint was evaluated on both sides.</p>\n";
     } else {

@@ -159,6 +159,18 @@ TEST_F(CompareRuns, EqualRunsAreReproducedAndAnotherRopeIsNot) {
   const ProcessResult text = compare("a", "b");
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("verdict: reproduced (at step 20)"), std::string::npos) << text.out;
+
+  // The page holds the measured token KL and the columns of the companions.
+  const ProcessResult page =
+      compare("theta", "b", {"--floor", "a", "--context", "theta", "--report", "page.html"});
+  EXPECT_EQ(page.exit_code, 10) << page.err;
+  const std::string html = read("page.html");
+  for (const char* each :
+       {"<strong>differs</strong> theta against b", "<th scope=\"col\">Floor</th>",
+        "Context: the difference of theta from b.", "<th scope=\"row\">token_kl</th>"}) {
+    EXPECT_NE(html.find(each), std::string::npos) << each;
+  }
+  EXPECT_EQ(compare("a", "b", {"--report", "a"}).exit_code, 2);
 }
 
 TEST_F(CompareRuns, BundlesModelsAndOtherVocabularies) {
