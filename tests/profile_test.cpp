@@ -28,7 +28,8 @@ TEST_F(TinyRun, AProfileHoldsEveryPartOfItsStepsAndChangesNoBit) {
     EXPECT_GE(event["ts"].get<double>(), 0);
     EXPECT_GE(event["dur"].get<double>(), 0);
   }
-  for (const char* each : {"step", "loader wait", "metrics"}) EXPECT_EQ(names.count(each), 3U) << each;
+  for (const char* each : {"step", "loader wait", "metrics"})
+    EXPECT_EQ(names.count(each), 3U) << each;
   // Checkpoints are of every fourth step.
   for (const char* each : {"checkpoint snapshot", "checkpoint write", "evaluation"}) {
     EXPECT_EQ(names.count(each), 1U) << each;
