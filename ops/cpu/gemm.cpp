@@ -34,15 +34,23 @@ struct Blocks {
 
 // Blocks whose operands fit the second-level cache, cut smaller until every thread has several, so
 // that none waits long at the end. Where A is packed by every block that reads it, blocks are wide
-// and few, and columns are cut last; elsewhere columns are cut once before the rows.
+// and few, and columns are cut last; elsewhere columns are cut once before the rows. Where no sums
+// are kept between depths, width costs no cache, and short rows make room for more of them.
 Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
+  constexpr std::int64_t kRows = 192;
+  constexpr std::int64_t kCols = 768;
   const bool packs = g.a_layout == Gemm::Layout::kTransposed;
-  Blocks b{192, packs ? 1056 : 768};
+  Blocks b{kRows, packs ? 1056 : kCols};
+  if (!packs && g.k <= depth_of(kernels, g.type)) {
+    b = {std::clamp(kRows * kCols / g.k, kRows, 2 * kRows), g.n};
+  }
   b.cols = std::min(b.cols, round_up(g.n, kernels.panel));
   b.rows = std::min(b.rows, round_up(g.m, kernels.rows));
   const auto count = [&] { return ceil_div(g.m, b.rows) * ceil_div(g.n, b.cols); };
   const std::int64_t wanted = threads == 1 ? 1 : std::int64_t{packs ? 2 : 6} * threads;
-  if (!packs && count() < wanted) b.cols = std::min<std::int64_t>(b.cols, 384);
+  while (!packs && count() < wanted && b.cols > kCols) b.cols = ceil_div(b.cols, 2);
+  if (count() < wanted) b.rows = std::min(b.rows, kRows);
+  if (!packs && count() < wanted) b.cols = std::min(b.cols, kCols / 2);
   while (count() < wanted && b.rows > 4 * kernels.rows) b.rows = ceil_div(b.rows, 2);
   while (count() < wanted && b.cols > kernels.panel) b.cols = ceil_div(b.cols, 2);
   b.rows = round_up(ceil_div(g.m, ceil_div(g.m, b.rows)), kernels.rows);
