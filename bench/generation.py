@@ -2,7 +2,7 @@
 """Generation of the 190M model: bytes of weights and of cached keys and values that a token must
 read, times tokens a second, against the measured rate of reading memory.
 
-bench/generation.py [--small 16] [--large 144]"""
+bench/generation.py [--tokens 128]"""
 
 import json
 
@@ -34,21 +34,17 @@ def bytes_of_token(directory, context):
 def main():
     parser = rounds.options(__doc__, 5)
     parser.add_argument("--recipe", type=rounds.Path, default=rounds.ROOT / "bench/recipes/190m.toml")
-    parser.add_argument("--small", type=int, default=16, help="tokens of the shorter run (16)")
-    parser.add_argument("--large", type=int, default=144, help="tokens of the longer run (144)")
+    parser.add_argument("--tokens", type=int, default=128, help="to generate in a round (128)")
     options = parser.parse_args()
     directory = model(options.binary, options.recipe)
-    size = bytes_of_token(directory, (options.small + options.large) / 2)
+    size = bytes_of_token(directory, options.tokens / 2)
     print(f"{size / 1e6:.1f} MB a token")
 
-    def seconds(tokens):
-        return rounds.lockstep(
-            options.binary, "generate", "--model", directory, "--prompt-ids", 1, "--ignore-eos",
-            "--max-tokens", tokens, "--threads", options.threads,
-        )["wall"]  # fmt: skip
-
     def generate():
-        rate = rounds.slope(options.small, options.large, seconds)
+        rate = rounds.lockstep(
+            options.binary, "generate", "--model", directory, "--prompt-ids", 1, "--ignore-eos",
+            "--max-tokens", options.tokens, "--threads", options.threads,
+        )["tokens_per_s"]  # fmt: skip
         return {"value": rate * size / 1e9, "note": f"{rate:.2f} tokens/s"}
 
     def read():

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/model_source.h"
@@ -61,7 +62,11 @@ int run_generate(Context& context, const GenerateOptions& options) {
   SamplingConfig sampling = options.sampling;
   sampling.stop_at_eos = !options.ignore_eos;
   std::int64_t produced = 0;
+  std::int64_t first_ns = 0;  // when the first token came: what went before is the prompt's
+  std::int64_t last_ns = 0;
   const std::vector<std::int32_t> ids = generate(*model, prompt, sampling, [&](std::int32_t) {
+    last_ns = now_ns();
+    if (first_ns == 0) first_ns = last_ns;
     context.progress(concat(++produced, " of at most ", sampling.max_tokens, " tokens"));
     return true;
   });
@@ -69,6 +74,11 @@ int run_generate(Context& context, const GenerateOptions& options) {
   OrderedJson document;
   document["prompt_ids"] = prompt;
   document["ids"] = ids;
+  document["tokens_per_s"] = nullptr;  // of two tokens on
+  if (produced > 1) {
+    document["tokens_per_s"] =
+        static_cast<double>(produced - 1) * 1e9 / static_cast<double>(last_ns - first_ns);
+  }
   document["stopped_at_eos"] = std::ssize(ids) < sampling.max_tokens;
   if (tokenizer != nullptr) {
     const std::vector<std::uint32_t> unsigned_ids(ids.begin(), ids.end());
