@@ -88,10 +88,10 @@ int compare(Context& context, const CompareCommand& command) {
   const Comparison comparison =
       compare_evidence(fs, a, b, floor.get(), other.get(), options, stream.pool());
   say_comparison(context, comparison);
+  context.result(to_json(comparison));  // first: a page that cannot be written loses no result
   if (!command.report.empty()) {
     write_report(context, fs, command.report, {&a, &b, floor.get(), other.get()}, comparison);
   }
-  context.result(to_json(comparison));
   return exit_code_of(comparison.verdict);
 }
 

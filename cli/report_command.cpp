@@ -197,8 +197,7 @@ void add_report_command(CLI::App& app, Context& context) {
   command
       ->add_option("RUN", options->runs,
                    "Runs, reference bundles, Hugging Face directories; an ablation's directory "
-                   "stands for its "
-                   "variants")
+                   "stands for its variants")
       ->required();
   command->add_option("-o,--output", options->output,
                       "The HTML file; default: report.html in the run, when there is one run");
