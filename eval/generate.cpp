@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 #include "base/rng.h"
 #include "tensor/buffer.h"
@@ -15,52 +15,76 @@ struct Candidate {
   double weight;  // exp of the scaled logit, not normalised
 };
 
-bool more_likely(const Candidate& a, const Candidate& b) {
-  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+bool less_likely(const Candidate& a, const Candidate& b) {
+  return a.weight != b.weight ? a.weight < b.weight : a.id > b.id;
 }
 
-std::vector<Candidate> candidates(std::span<const float> logits, double temperature,
-                                  std::int64_t forbidden) {
-  double largest = -std::numeric_limits<double>::infinity();
-  std::vector<Candidate> all;
+// The id of the largest logit, the lowest among equals.
+std::size_t likeliest(std::span<const float> logits, std::int64_t forbidden) {
+  std::size_t best = logits.size();
   for (std::size_t id = 0; id < logits.size(); ++id) {
-    const auto logit = static_cast<double>(logits[id]);
+    const float logit = logits[id];
     if (std::isnan(logit)) fail(ErrorKind::kNumeric, "the logit of token ", id, " is not a number");
     if (static_cast<std::int64_t>(id) == forbidden) continue;
-    largest = std::max(largest, logit);
-    all.push_back({static_cast<std::int32_t>(id), logit});
+    if (best == logits.size() || logit > logits[best]) best = id;
   }
-  LOCKSTEP_CHECK(!all.empty(), "no token to pick");
-  for (Candidate& each : all) {
-    each.weight = each.weight == largest ? 1 : std::exp((each.weight - largest) / temperature);
-  }
-  return all;
+  LOCKSTEP_CHECK(best < logits.size(), "no token to pick");
+  return best;
 }
+
+// The candidates, from the most likely on, each put in its place when it is asked for: a sample is
+// rarely far down, and a vocabulary is long.
+class ByLikelihood {
+ public:
+  explicit ByLikelihood(std::vector<Candidate> all) : all_(std::move(all)), left_(all_.end()) {
+    std::make_heap(all_.begin(), all_.end(), less_likely);
+  }
+  [[nodiscard]] bool any_left() const { return left_ != all_.begin(); }
+  const Candidate& next() {
+    std::pop_heap(all_.begin(), left_, less_likely);
+    return *--left_;
+  }
+
+ private:
+  std::vector<Candidate> all_;
+  std::vector<Candidate>::iterator left_;
+};
 
 }  // namespace
 
 std::int32_t sample_token(std::span<const float> logits, const SamplingConfig& config,
                           std::int64_t position, std::int64_t forbidden) {
-  std::vector<Candidate> all =
-      candidates(logits, config.temperature > 0 ? config.temperature : 1, forbidden);
-  if (config.temperature <= 0) {
-    return std::min_element(all.begin(), all.end(), more_likely)->id;
+  const std::size_t best = likeliest(logits, forbidden);
+  if (config.temperature <= 0) return static_cast<std::int32_t>(best);
+  std::vector<Candidate> all;
+  all.reserve(logits.size());
+  double total = 0;
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    if (static_cast<std::int64_t>(id) == forbidden) continue;
+    const double below = static_cast<double>(logits[id]) - static_cast<double>(logits[best]);
+    const double weight = logits[id] == logits[best] ? 1 : std::exp(below / config.temperature);
+    all.push_back({static_cast<std::int32_t>(id), weight});
+    total += weight;
   }
-  std::sort(all.begin(), all.end(), more_likely);
-  const auto add = [](double sum, const Candidate& each) { return sum + each.weight; };
-  const double total = std::accumulate(all.begin(), all.end(), 0.0, add);
-  double nucleus = 0;
-  std::size_t kept = 0;
-  while (kept < all.size() && (kept == 0 || nucleus < config.top_p * total)) {
-    nucleus += all[kept++].weight;
+  ByLikelihood candidates(std::move(all));
+  std::vector<Candidate> taken;
+  double held = 0;
+  const auto take = [&] {
+    taken.push_back(candidates.next());
+    held += taken.back().weight;
+  };
+  const bool everything = config.top_p >= 1;
+  while (!everything && candidates.any_left() && (taken.empty() || held < config.top_p * total)) {
+    take();
   }
-  double left =
-      CounterRng(config.seed, "generate").uniform(static_cast<std::uint64_t>(position)) * nucleus;
-  for (std::size_t i = 0; i + 1 < kept; ++i) {
-    left -= all[i].weight;
-    if (left < 0) return all[i].id;
+  double left = CounterRng(config.seed, "generate").uniform(static_cast<std::uint64_t>(position)) *
+                (everything ? total : held);
+  for (std::size_t i = 0;; ++i) {
+    if (i == taken.size() && everything && candidates.any_left()) take();
+    if (i == taken.size()) return taken.back().id;
+    left -= taken[i].weight;
+    if (left < 0) return taken[i].id;
   }
-  return all[kept - 1].id;
 }
 
 std::vector<std::int32_t> generate(Model& model, std::span<const std::int32_t> prompt,

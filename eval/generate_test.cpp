@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 
+#include "base/rng.h"
 #include "model/init.h"
 
 namespace lockstep {
@@ -41,8 +45,53 @@ TEST(SampleToken, TopPKeepsTheFewestThatHoldIt) {
   }
 }
 
-TEST(SampleToken, RefusesNaN) {
-  EXPECT_THROW(static_cast<void>(sample_token(std::vector<float>{0.0F, NAN}, {}, 0, -1)), Error);
+// What a sort of all candidates says, for any order of the logits and any draw.
+TEST(SampleToken, TakesCandidatesFromTheMostLikelyOnAndEqualOnesByTheirIds) {
+  std::vector<float> logits(257);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    logits[i] = static_cast<float>(i * i % 64) / 16;
+  }
+  std::vector<std::int32_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+  });
+  const auto weight = [&](std::int32_t id) {
+    return std::exp(double{logits[static_cast<std::size_t>(id)]} / 0.7);
+  };
+  for (const double top_p : {1.0, 0.6}) {
+    double total = 0;
+    for (const std::int32_t id : order) total += weight(id);
+    double held = 0;
+    std::size_t kept = 0;
+    while (kept < order.size() && held < top_p * total) held += weight(order[kept++]);
+    for (std::int64_t i = 0; i < 300; ++i) {
+      double left = CounterRng(3, "generate").uniform(static_cast<std::uint64_t>(i)) * held;
+      std::size_t at = 0;
+      while (at + 1 < kept && (left -= weight(order[at])) >= 0) ++at;
+      EXPECT_EQ(sample_token(logits, {.temperature = 0.7, .top_p = top_p, .seed = 3}, i, -1),
+                order[at])
+          << top_p << " " << i;
+    }
+  }
+}
+
+TEST(SampleToken, RefusesNaNWhereverItIsAndWhetherItSamples) {
+  for (const double temperature : {0.0, 1.0}) {
+    const SamplingConfig config{.temperature = temperature};
+    EXPECT_THROW(static_cast<void>(sample_token(std::vector{0.0F, NAN}, config, 0, -1)), Error);
+    EXPECT_THROW(static_cast<void>(sample_token(std::vector{NAN, 0.0F}, config, 0, -1)), Error);
+    EXPECT_THROW(static_cast<void>(sample_token(std::vector{0.0F, NAN}, config, 0, 1)), Error);
+  }
+}
+
+TEST(SampleToken, InfiniteLogitsAreOrderedLikeOthers) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const double temperature : {0.0, 1.0}) {
+    const SamplingConfig config{.temperature = temperature};
+    EXPECT_EQ(sample_token(std::vector{-kInf, 0.0F, -kInf}, config, 0, -1), 1);
+    EXPECT_EQ(sample_token(std::vector{0.0F, kInf}, config, 0, -1), 1);
+  }
 }
 
 struct Fixture {
