@@ -16,7 +16,7 @@ std::int64_t block_of(const GemmKernels& kernels, DType type) {
 // Elements of k, whole blocks, that a panel of B and the rows of A go through at once: as many as
 // stay in the second-level cache meanwhile.
 std::int64_t depth_of(const GemmKernels& kernels, DType type) {
-  return type == DType::kBF16 && !widens(kernels, type) ? 1024 : 768;
+  return type == DType::kBF16 && !widens(kernels, type) ? 1024 : 1152;
 }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
