@@ -135,12 +135,16 @@ void mlp_backward(const BlockPass& pass, const BlockWeights& w, const BlockActiv
                                    .dy = g.residual,
                                    .x = a.feed_forward,
                                    .rstd = a.feed_forward_rstd,
-                                   .weight = w.master.feed_forward_norm});
-  run(stream, ops::MatmulBackwardWeight{.dw = dw.down, .dy = g.branch, .x = a.product});
+                                   .weight = w.master.feed_forward_norm,
+                                   .accumulate = pass.gradients});
+  run(stream, ops::MatmulBackwardWeight{
+                  .dw = dw.down, .dy = g.branch, .x = a.product, .accumulate = pass.gradients});
   run(stream, ops::MatmulBackwardInput{.dx = g.product, .dy = g.branch, .w = &w.down});
   const View& dgate_up = a.gate_up;
   run(stream, ops::SwiGluBackward{.dgate_up = dgate_up, .dy = g.product, .gate_up = a.gate_up});
-  run(stream, ops::MatmulBackwardWeight{.dw = dw.gate_up, .dy = dgate_up, .x = a.h.operand()});
+  run(stream,
+      ops::MatmulBackwardWeight{
+          .dw = dw.gate_up, .dy = dgate_up, .x = a.h.operand(), .accumulate = pass.gradients});
   run(stream,
       ops::MatmulBackwardInput{
           .dx = g.residual, .dy = dgate_up, .w = &w.gate_up, .accumulate = Accumulate::kAdd});
@@ -173,7 +177,8 @@ void attention_inner_backward(const BlockPass& pass, std::int64_t layer, const B
                                            .rstd = a.q_rstd,
                                            .weight = w.master.q_norm,
                                            .cos = rope.cos,
-                                           .sin = rope.sin});
+                                           .sin = rope.sin,
+                                           .accumulate = pass.gradients});
   run(pass.stream, ops::QkNormRopeBackward{.dx = dqkv.k,
                                            .dweight = dw.k_norm,
                                            .dy = dqkv.k,
@@ -181,7 +186,8 @@ void attention_inner_backward(const BlockPass& pass, std::int64_t layer, const B
                                            .rstd = a.k_rstd,
                                            .weight = w.master.k_norm,
                                            .cos = rope.cos,
-                                           .sin = rope.sin});
+                                           .sin = rope.sin,
+                                           .accumulate = pass.gradients});
 }
 
 void attention_backward(const BlockPass& pass, std::int64_t layer, const BlockWeights& w,
@@ -197,13 +203,18 @@ void attention_backward(const BlockPass& pass, std::int64_t layer, const BlockWe
                                    .dy = g.residual,
                                    .x = a.attention,
                                    .rstd = a.attention_rstd,
-                                   .weight = w.master.attention_norm});
-  run(stream,
-      ops::MatmulBackwardWeight{.dw = dw.attention_out, .dy = g.branch, .x = rows(a.context)});
+                                   .weight = w.master.attention_norm,
+                                   .accumulate = pass.gradients});
+  run(stream, ops::MatmulBackwardWeight{.dw = dw.attention_out,
+                                        .dy = g.branch,
+                                        .x = rows(a.context),
+                                        .accumulate = pass.gradients});
   run(stream,
       ops::MatmulBackwardInput{.dx = rows(g.context), .dy = g.branch, .w = &w.attention_out});
   attention_inner_backward(pass, layer, w, a, g, dw);
-  run(stream, ops::MatmulBackwardWeight{.dw = dw.qkv, .dy = rows(g.qkv), .x = a.x.operand()});
+  run(stream,
+      ops::MatmulBackwardWeight{
+          .dw = dw.qkv, .dy = rows(g.qkv), .x = a.x.operand(), .accumulate = pass.gradients});
   run(stream,
       ops::MatmulBackwardInput{
           .dx = g.residual, .dy = rows(g.qkv), .w = &w.qkv, .accumulate = Accumulate::kAdd});

@@ -6,6 +6,7 @@
 #include "model/config.h"
 #include "model/rope_table.h"
 #include "model/weights.h"
+#include "ops/accumulate.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
 
@@ -18,6 +19,7 @@ struct BlockPass {
   const RopeTable& rope;
   View segments;  // (B, T) i32, or absent
   Remat remat = Remat::kNone;
+  ops::Accumulate gradients = ops::Accumulate::kOverwrite;  // of the weights
 };
 
 // Where a block keeps keys and values of earlier positions.
@@ -34,8 +36,8 @@ struct CachedKeys {
 void block_forward(const BlockPass& pass, std::int64_t layer, const BlockWeights& w,
                    const BlockActivations& a, const Residual& y, const CachedKeys* cache);
 
-// g.residual: in, the gradient of y; out, the gradient of x. `dw`: the block's gradients,
-// overwritten. Destroys a.gate_up.
+// g.residual: in, the gradient of y; out, the gradient of x. `dw`: the block's gradients.
+// Destroys a.gate_up.
 void block_backward(const BlockPass& pass, std::int64_t layer, const BlockWeights& w,
                     const BlockActivations& a, const BackwardWorkspace& g, const BlockTensors& dw);
 

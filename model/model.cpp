@@ -78,31 +78,34 @@ void Model::run_forward(const View& tokens, const View& segments, KvCache* cache
 }
 
 // From the gradient of the normed hidden states, in a.gradient.residual, down to the embedding.
-void Model::run_backward(const Leaf& leaf, const View& gradient) {
+void Model::run_backward(const Leaf& leaf, const View& gradient, ops::Accumulate accumulate) {
   const Activations& a = activations_;
   const BlockPass pass{.stream = stream_,
                        .config = config_,
                        .rope = rope_,
                        .segments = leaf.segments,
-                       .remat = options_.remat};
+                       .remat = options_.remat,
+                       .gradients = accumulate};
   const OuterTensors dw = table().outer(gradient);
   run(stream_, ops::RmsNormBackward{.dx = a.gradient.residual,
                                     .dweight = dw.final_norm,
                                     .dy = a.gradient.residual,
                                     .x = a.out.exact,
                                     .rstd = a.normed_rstd,
-                                    .weight = weights_.outer().final_norm});
+                                    .weight = weights_.outer().final_norm,
+                                    .accumulate = accumulate});
   for (std::int64_t layer = config_.n_layers - 1; layer >= 0; --layer) {
     block_backward(pass, layer, weights_.block(layer), a.blocks[static_cast<std::size_t>(layer)],
                    a.gradient, table().block(gradient, layer));
   }
-  run(stream_,
-      ops::EmbeddingBackward{
-          .dweight = dw.embedding, .tokens = flattened(leaf.tokens), .dy = a.gradient.residual});
+  run(stream_, ops::EmbeddingBackward{.dweight = dw.embedding,
+                                      .tokens = flattened(leaf.tokens),
+                                      .dy = a.gradient.residual,
+                                      .accumulate = accumulate});
 }
 
-LossSums Model::forward_backward(const Leaf& leaf, const Objective& objective,
-                                 const View& gradient) {
+LossSums Model::forward_backward(const Leaf& leaf, const Objective& objective, const View& gradient,
+                                 ops::Accumulate accumulate) {
   bind(shape_of(leaf.tokens), Pass::kTraining);
   const Activations& a = activations_;
   run_forward(leaf.tokens, leaf.segments, nullptr);
@@ -116,8 +119,9 @@ LossSums Model::forward_backward(const Leaf& leaf, const Objective& objective,
                             .targets = flattened(leaf.targets),
                             .vocab = objective.vocab == 0 ? config_.vocab_rows() : objective.vocab,
                             .z_coefficient = objective.z_coefficient,
-                            .scale = objective.scale});
-  run_backward(leaf, gradient);
+                            .scale = objective.scale,
+                            .accumulate = accumulate});
+  run_backward(leaf, gradient, accumulate);
   return sums(leaf.targets);
 }
 

@@ -9,6 +9,7 @@
 #include "model/numerics.h"
 #include "model/rope_table.h"
 #include "model/weights.h"
+#include "ops/accumulate.h"
 #include "tensor/buffer.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
@@ -66,9 +67,10 @@ class Model {
   void reserve(const LeafShape& shape, Pass pass);
   [[nodiscard]] std::int64_t activation_bytes() const { return memory_.bytes(); }
 
-  // Loss and its gradient. `gradient`: flat f32 (table().size()) of the
-  // table's layout, every tensor overwritten, gaps left alone.
-  LossSums forward_backward(const Leaf& leaf, const Objective& objective, const View& gradient);
+  // Loss and its gradient. `gradient`: flat f32 (table().size()) of the table's layout, every
+  // tensor overwritten or added to, gaps left alone. kAdd gives the bits of a sum of two gradients.
+  LossSums forward_backward(const Leaf& leaf, const Objective& objective, const View& gradient,
+                            ops::Accumulate accumulate = ops::Accumulate::kOverwrite);
 
   // Loss alone, where columns from `vocab` on have no mass. Per row: token_ce(), token_lse(),
   // token_argmax().
@@ -97,7 +99,7 @@ class Model {
  private:
   void bind(const LeafShape& shape, Pass pass);
   void run_forward(const View& tokens, const View& segments, KvCache* cache);
-  void run_backward(const Leaf& leaf, const View& gradient);
+  void run_backward(const Leaf& leaf, const View& gradient, ops::Accumulate accumulate);
   [[nodiscard]] LossSums sums(const View& targets) const;
 
   ModelConfig config_;

@@ -153,6 +153,27 @@ TEST_P(ModelIn, ResultsDoNotDependOnThreads) {
   }
 }
 
+// What the tree of leaves rests on: a leaf that is added to another gives the bits of the sum of
+// their gradients.
+TEST_P(ModelIn, AddedGradientsAreTheSumOfGradients) {
+  CpuStream stream(2);
+  const ModelConfig config = toy();
+  const auto model = make_model(config, {.precision = GetParam()}, stream);
+  LeafMemory first(2, 37, config.vocab_size);
+  LeafMemory second(1, 41, config.vocab_size);
+  Gradient of_first(*model);
+  Gradient of_second(*model);
+  Gradient both(*model);
+  model->forward_backward(first.segmented(), {.scale = 0.1F}, of_first.view());
+  model->forward_backward(first.segmented(), {.scale = 0.1F}, both.view());
+  model->forward_backward(second.leaf(), {.scale = 0.1F}, of_second.view());
+  model->forward_backward(second.leaf(), {.scale = 0.1F}, both.view(), ops::Accumulate::kAdd);
+  std::vector<float> sum = of_first.values;
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += of_second.values[i];
+  EXPECT_TRUE(same_bits(both.values, sum));
+  EXPECT_FALSE(same_bits(both.values, of_first.values));
+}
+
 TEST_P(ModelIn, SequencesOfALeafAreIndependent) {
   CpuStream stream(2);
   const ModelConfig config = toy();

@@ -49,7 +49,7 @@ struct Measured {
         isa, threads);
   }
 
-  std::int64_t head(std::int64_t vocab) {
+  std::int64_t head(std::int64_t vocab, ops::Accumulate accumulate) {
     const ops::PackedWeight w(d.V, d.D, type, isa, ops::PackedWeight::Use::kForwardAndBackward,
                               arena);
     return ops::scratch_bytes(
@@ -60,7 +60,8 @@ struct Measured {
                               .h = rows(d.D),
                               .w = &w,
                               .targets = arena.take(DType::kI32, {shape.tokens()}),
-                              .vocab = vocab},
+                              .vocab = vocab,
+                              .accumulate = accumulate},
         isa, threads);
   }
 };
@@ -68,7 +69,8 @@ struct Measured {
 }  // namespace
 
 std::int64_t training_scratch_bytes(const ModelConfig& config, const LeafShape& shape,
-                                    Precision precision, Isa isa, int threads) {
+                                    Precision precision, ops::Accumulate accumulate, Isa isa,
+                                    int threads) {
   Measured m{.d = dims_of(config),
              .shape = shape,
              .type = product_dtype(precision),
@@ -76,8 +78,9 @@ std::int64_t training_scratch_bytes(const ModelConfig& config, const LeafShape& 
              .threads = threads,
              .arena = {}};
   const Dims& d = m.d;
-  std::int64_t most = std::max({m.product(d.qkv_width(), d.D), m.product(d.D, d.q_width()),
-                                m.product(2 * d.F, d.D), m.product(d.D, d.F), m.head(d.V)});
+  std::int64_t most =
+      std::max({m.product(d.qkv_width(), d.D), m.product(d.D, d.q_width()), m.product(2 * d.F, d.D),
+                m.product(d.D, d.F), m.head(d.V, accumulate)});
   for (std::int64_t layer = 0; layer < d.L; ++layer) {
     const bool sliding = config.layer_type(layer) == LayerType::kSliding;
     most = std::max(most, m.attention(sliding ? config.sliding_window : 0));

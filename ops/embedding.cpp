@@ -32,7 +32,9 @@ void EmbeddingBackward::check() const {
 }
 double EmbeddingBackward::flops() const { return static_cast<double>(dy.size()); }
 double EmbeddingBackward::bytes() const {
-  return static_cast<double>(dweight.bytes() + tokens.bytes() + dy.bytes());
+  // What is added to is read and written by the tokens' rows alone.
+  const auto to = accumulate == Accumulate::kAdd ? 2 * dy.bytes() : dweight.bytes();
+  return static_cast<double>(to + tokens.bytes() + dy.bytes());
 }
 
 }  // namespace lockstep::ops

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ops/accumulate.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
 
@@ -17,12 +18,14 @@ struct EmbeddingForward {
   [[nodiscard]] double bytes() const;
 };
 
-// dweight[v,:] = sum over n with tokens[n] == v of dy[n,:], in order of n; other rows are zeroed.
+// dweight[v,:] (=|+=) sum over n with tokens[n] == v of dy[n,:], in order of n from zero; the other
+// rows are zeroed, or with kAdd left as they are.
 struct EmbeddingBackward {
   static constexpr const char* kName = "embedding_backward";
-  View dweight;  // out (V, D) f32, overwritten
+  View dweight;  // out (V, D) f32
   View tokens;   // in  (N)    i32
   View dy;       // in  (N, D) f32
+  Accumulate accumulate = Accumulate::kOverwrite;
   void check() const;
   [[nodiscard]] double flops() const;
   [[nodiscard]] double bytes() const;

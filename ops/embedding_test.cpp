@@ -106,6 +106,15 @@ void compare_with_ref(std::int64_t n, std::int64_t vocab, std::int64_t width) {
     run(stream, op);
     run(stream,
         EmbeddingBackward{.dweight = dweight.view(), .tokens = tokens.view(), .dy = dy.view()});
+    // The sums, complete, are added to what is there.
+    const TestTensor sum(DType::kF32, {vocab, width}, random_values(vocab * width, "before"));
+    auto want_sum = sum.values<float>();
+    for (std::size_t i = 0; i < want_sum.size(); ++i) want_sum[i] += want_grads[i];
+    run(stream, EmbeddingBackward{.dweight = sum.view(),
+                                  .tokens = tokens.view(),
+                                  .dy = dy.view(),
+                                  .accumulate = Accumulate::kAdd});
+    EXPECT_EQ(sum.values<float>(), want_sum);
     EXPECT_EQ(y.values<float>(), want);
     EXPECT_EQ(alone.values<float>(), want);
     EXPECT_EQ(dweight.values<float>(), want_grads);

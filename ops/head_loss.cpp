@@ -67,7 +67,8 @@ void HeadLossBackward::check() const {
 }
 double HeadLossBackward::flops() const { return 3 * product_flops(h, vocab); }
 double HeadLossBackward::bytes() const {
-  return size(token_ce) + size(token_lse) + size(dh) + size(dw) + size(h) + size(w->forward()) +
+  return size(token_ce) + size(token_lse) + size(dh) +
+         size(dw) * (accumulate == Accumulate::kAdd ? 2 : 1) + size(h) + size(w->forward()) +
          size(w->backward()) + size(targets);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "ops/accumulate.h"
 #include "ops/packed_weight.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
@@ -31,20 +32,21 @@ struct HeadLossForward {
 // dtype for the products (in bf16 mode from exponentials kept with 10 bits between the pass that
 // sums them and the pass that knows the sum). Three products, none repeated; scratch memory holds
 // the exponentials of as many rows at a time as kept_bytes allow (at least 64). The order of all
-// sums is a function of the shapes and kept_bytes alone. Rows vocab to V of dw are zero; rows
-// without a target add nothing.
+// sums is a function of the shapes and kept_bytes alone. Rows vocab to V of dw are zeroed, or with
+// kAdd left as they are; rows without a target add nothing.
 struct HeadLossBackward {
   static constexpr const char* kName = "head_loss";
   View token_ce;          // out (N) f32
   View token_lse;         // out (N) f32
   View dh;                // out (N, D) f32, overwritten
-  View dw;                // out (V, D) f32, overwritten
+  View dw;                // out (V, D) f32
   View h;                 // in  (N, D) the weight's dtype
   const PackedWeight* w;  // in  (V, D), packed with Use::kForwardAndBackward
   View targets;           // in  (N) i32
   std::int64_t vocab = 0;
   float z_coefficient = 0;
   float scale = 1;
+  Accumulate accumulate = Accumulate::kOverwrite;  // of dw
   std::int64_t kept_bytes = std::int64_t{256} << 20;
   void check() const;
   [[nodiscard]] double flops() const;

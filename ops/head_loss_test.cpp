@@ -305,6 +305,30 @@ TEST(HeadLoss, GoesInPartsWhenMemoryIsShort) {
   }
 }
 
+// Whether the gradient of w comes in one part or three, it is added as a whole, with one rounding.
+TEST(HeadLoss, AddsTheWholeGradientToWhatIsThere) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const std::int64_t kept_bytes : {std::int64_t{1}, std::int64_t{1} << 30}) {
+      CpuStream stream(2);
+      const Problem fresh(stream, dtype, 150, 900, 33, 890);
+      const Problem added(stream, dtype, 150, 900, 33, 890);
+      auto op = fresh.backward(1e-4F, 1);
+      op.kept_bytes = kept_bytes;
+      run(stream, op);
+      const auto before = random_values(added.dw.size(), 8, 1.0F / 16);
+      std::copy(before.begin(), before.end(), added.dw.data<float>());
+      op.dw = added.dw;
+      op.accumulate = Accumulate::kAdd;
+      CpuStream other(2);
+      run(other, op);
+      EXPECT_EQ(other.scratch_bytes(), scratch_bytes(op, other.isa(), 2));
+      for (std::int64_t i = 0; i < fresh.dw.size(); ++i) {
+        ASSERT_EQ(added.dw.data<float>()[i], before[at(i)] + fresh.dw.data<float>()[i]) << i;
+      }
+    }
+  }
+}
+
 TEST(HeadLoss, ForwardAndBackwardSeeTheSameLoss) {
   CpuStream stream(1);
   const Problem p(stream, DType::kBF16, 70, 900, 40, 890);

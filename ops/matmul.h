@@ -1,12 +1,11 @@
 #pragma once
 
+#include "ops/accumulate.h"
 #include "ops/packed_weight.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
 
 namespace lockstep::ops {
-
-enum class Accumulate { kOverwrite, kAdd };
 
 // Products of token rows with a linear weight w (O, I). Operands have the weight's dtype; products
 // are accumulated in fp32 in an order that is a function of the shapes (O, I) alone: a row's bits

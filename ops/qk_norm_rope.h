@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "ops/accumulate.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
 
@@ -32,7 +33,7 @@ struct QkNormRopeForward {
 struct QkNormRopeBackward {
   static constexpr const char* kName = "qk_norm_rope_backward";
   View dx;  // out (B, T, D) f32|bf16, overwritten; rows may be strided; may alias dy when alike
-  View dweight;  // out (D)       f32, overwritten
+  View dweight;  // out (D)       f32
   View dy;       // in  (B, T, D) f32|bf16; rows may be strided
   View x;        // in  (B, T, D) f32|bf16, as given to forward
   View rstd;     // in  (B*T)     f32
@@ -40,6 +41,7 @@ struct QkNormRopeBackward {
   View cos;      // in  (P, K/2)  f32
   View sin;      // in  (P, K/2)  f32
   std::int64_t first_position = 0;
+  Accumulate accumulate = Accumulate::kOverwrite;  // of dweight
   void check() const;
   [[nodiscard]] double flops() const;
   [[nodiscard]] double bytes() const;

@@ -237,6 +237,14 @@ TEST(QkNormRope, TakesColumnSlicesOfOneMatrixAndWorksInPlace) {
                         .sin = sin.view()};
   run(stream, op);
   const auto want = dx.values();
+  // The gain's gradient, complete, is added to what is there.
+  const TestTensor added(DType::kF32, {d}, random_values(d, "before"));
+  auto want_sum = added.values<float>();
+  for (std::size_t i = 0; i < want_sum.size(); ++i) want_sum[i] += dw.values<float>()[i];
+  op.dweight = added.view();
+  op.accumulate = Accumulate::kAdd;
+  run(stream, op);
+  EXPECT_EQ(added.values<float>(), want_sum);
   op.dx = op.dy;
   run(stream, op);
   const auto all = qkv.values();

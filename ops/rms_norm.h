@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ops/accumulate.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
 
@@ -20,16 +21,17 @@ struct RmsNormForward {
   [[nodiscard]] double bytes() const;
 };
 
-// dx = rstd * (weight*dy - x * rstd^2 * mean_d(weight*dy*x)); dweight[d] = sum_n dy * x * rstd,
-// summed over fixed chunks of rows, then over the chunks in order.
+// dx = rstd * (weight*dy - x * rstd^2 * mean_d(weight*dy*x)); dweight[d] (=|+=) sum_n dy * x *
+// rstd, summed over fixed chunks of rows, then over the chunks in order.
 struct RmsNormBackward {
   static constexpr const char* kName = "rms_norm_backward";
   View dx;       // out (N, D) f32|bf16, overwritten; may alias dy when the dtypes are equal
-  View dweight;  // out (D)    f32, overwritten
+  View dweight;  // out (D)    f32
   View dy;       // in  (N, D) f32|bf16
   View x;        // in  (N, D) f32|bf16, rows may be strided
   View rstd;     // in  (N)    f32
   View weight;   // in  (D)    f32
+  Accumulate accumulate = Accumulate::kOverwrite;  // of dweight
   void check() const;
   [[nodiscard]] double flops() const;
   [[nodiscard]] double bytes() const;

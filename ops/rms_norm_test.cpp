@@ -247,6 +247,31 @@ TEST(RmsNorm, BackwardInPlaceGivesTheSame) {
   EXPECT_EQ(dy.bytes(), dx.bytes());
 }
 
+TEST(RmsNorm, AddsTheGainsGradientToWhatIsThere) {
+  const TestTensor x(DType::kF32, {333, 40}, random_values(333 * 40, "x"));
+  const TestTensor w(DType::kF32, {40}, weights(40));
+  const TestTensor rstd(DType::kF32, {333}, std::vector<double>(333, 0.5));
+  const TestTensor dy(DType::kF32, {333, 40}, random_values(333 * 40, "dy"));
+  const TestTensor dx(DType::kF32, {333, 40});
+  const TestTensor fresh(DType::kF32, {40});
+  const TestTensor added(DType::kF32, {40}, random_values(40, "before"));
+  auto want = added.values<float>();
+  RmsNormBackward op{.dx = dx.view(),
+                     .dweight = fresh.view(),
+                     .dy = dy.view(),
+                     .x = x.view(),
+                     .rstd = rstd.view(),
+                     .weight = w.view()};
+  CpuStream stream(2);
+  run(stream, op);
+  op.dweight = added.view();
+  op.accumulate = Accumulate::kAdd;
+  run(stream, op);
+  const auto sum = fresh.values<float>();
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] += sum[i];
+  EXPECT_EQ(added.values<float>(), want);
+}
+
 TEST(NormResidual, IsTheNormPlusTheStreamInBothRoundings) {
   for (const DType a_type : {DType::kF32, DType::kBF16}) {
     for (const std::int64_t width : {1, 9, 127, 768}) {

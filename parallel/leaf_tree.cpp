@@ -9,12 +9,13 @@
 namespace lockstep {
 
 std::int64_t LeafTree::buffers(std::int64_t leaves) {
-  // The counter holds popcount(i) partial sums while leaf i is being computed.
-  int most = 0;
-  for (std::int64_t i = 0; i < leaves; ++i) {
-    most = std::max(most, std::popcount(static_cast<std::uint64_t>(i)));
+  // The counter holds popcount(i) partial sums while leaf i is being computed, which needs memory
+  // of its own only if it is the first of a pair.
+  int most = 1;
+  for (std::int64_t i = 0; i < leaves; i += 2) {
+    most = std::max(most, std::popcount(static_cast<std::uint64_t>(i)) + 1);
   }
-  return most + 1;
+  return most;
 }
 
 LeafTree::LeafTree(std::int64_t leaves, std::int64_t floats, Arena& arena) : leaves_(leaves) {
@@ -25,15 +26,20 @@ LeafTree::LeafTree(std::int64_t leaves, std::int64_t floats, Arena& arena) : lea
   counts_.reserve(memory_.size());
 }
 
-View LeafTree::next() const {
+LeafTree::Next LeafTree::next() const {
   LOCKSTEP_CHECK(added_ < leaves_, "leaf ", added_, " of ", leaves_);
-  return memory_[counts_.size()];
+  if (pairs()) return {memory_[counts_.size() - 1], ops::Accumulate::kAdd};
+  return {memory_[counts_.size()], ops::Accumulate::kOverwrite};
 }
 
 void LeafTree::add(CpuStream& stream) {
   LOCKSTEP_CHECK(added_ < leaves_, "leaf ", added_, " of ", leaves_);
+  if (pairs()) {
+    ++counts_.back();
+  } else {
+    counts_.push_back(1);
+  }
   ++added_;
-  counts_.push_back(1);
   while (counts_.size() >= 2 && counts_.back() == counts_[counts_.size() - 2]) merge_top(stream);
 }
 

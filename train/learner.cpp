@@ -112,7 +112,9 @@ StepResult Learner::step(const Batch& batch, double lr, TrainingState& state) {
   const Objective objective{.scale = static_cast<float>(1.0 / static_cast<double>(divisor)),
                             .z_coefficient = static_cast<float>(recipe_.train.z_loss)};
   for (std::size_t i = 0; i < batch.leaves.size(); ++i) {
-    leaf_sums_[i] = model_.forward_backward(leaf_of(batch.leaves[i]), objective, tree_.next());
+    const auto [gradient, accumulate] = tree_.next();
+    leaf_sums_[i] =
+        model_.forward_backward(leaf_of(batch.leaves[i]), objective, gradient, accumulate);
     tree_.add(stream_);
   }
   const View gradient = tree_.finish(stream_);

@@ -159,6 +159,8 @@ MemoryPlan plan_memory(const Recipe& recipe, std::int64_t last_step, Isa isa) {
   const std::int64_t floats = ParameterTable(model).size();
   const std::int64_t state = 3 * floats * kFloat;
   const int threads = recipe.cpu.thread_count();
+  const auto accumulate =
+      recipe.leaves_per_step() > 1 ? ops::Accumulate::kAdd : ops::Accumulate::kOverwrite;
 
   const bool in_memory = recipe.train.offload == Offload::kNone;
   MemoryPlan plan;
@@ -177,7 +179,7 @@ MemoryPlan plan_memory(const Recipe& recipe, std::int64_t last_step, Isa isa) {
        LeafTree::buffers(recipe.leaves_per_step()) * floats * kFloat},
       {concat("activations of a leaf, remat ", to_name(recipe.train.remat)),
        plan.activations[policy].bytes},
-      {"kernel scratch", training_scratch_bytes(model, leaf, precision, isa, threads)},
+      {"kernel scratch", training_scratch_bytes(model, leaf, precision, accumulate, isa, threads)},
       {"rotary tables", RopeTable::bytes(model, recipe.data.sequence_length)},
       {"program", kProgramBytes},
       {"batches made ahead", loader_bytes(recipe), false},

@@ -15,7 +15,7 @@ struct ElementwiseKernels {
   // y = x, and rounded = x as bf16, in one pass.
   void (*copy_and_round)(float* y, bf16* rounded, const float* x, std::int64_t n);
   double (*sum_of_squares)(const float* x, std::int64_t n);
-  // y[i] = sum of partials[c * stride + i] over c in order.
+  // y[i] = sum of partials[c * stride + i] over c in order; y may be partials.
   void (*sum_rows)(float* y, const float* partials, std::int64_t rows, std::int64_t stride,
                    std::int64_t n);
 };

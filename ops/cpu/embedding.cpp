@@ -40,8 +40,8 @@ void enqueue(CpuStream& stream, const EmbeddingForward& op) {
   });
 }
 
-// Each piece of the vocabulary is zeroed and then given its tokens' rows, which a counting sort
-// has put in order of n.
+// Each piece of the vocabulary is given its tokens' rows, which a counting sort by pieces and then
+// a sort within the piece have put in order of the token, and of n for each token.
 void enqueue(CpuStream& stream, const EmbeddingBackward& op) {
   const std::int64_t n = op.dy.dim(0);
   const std::int64_t width = op.dy.dim(1);
@@ -51,7 +51,10 @@ void enqueue(CpuStream& stream, const EmbeddingBackward& op) {
 
   const std::int64_t piece = std::max<std::int64_t>(1, 4 * kPieceElements / width);
   const std::int64_t pieces = (vocab + piece - 1) / piece;
-  auto* ends = static_cast<std::int64_t*>(stream.scratch((pieces + 1 + n) * 8));
+  const std::int64_t row_bytes = (width * 4 + 63) / 64 * 64;
+  auto* sums = static_cast<char*>(
+      stream.scratch(stream.pool().threads() * row_bytes + (pieces + 1 + n) * 8));
+  auto* ends = reinterpret_cast<std::int64_t*>(sums + stream.pool().threads() * row_bytes);
   std::int64_t* order = ends + pieces + 1;
   std::fill_n(ends, pieces + 1, 0);
   for (std::int64_t i = 0; i < n; ++i) ++ends[tokens[i] / piece + 1];
@@ -61,12 +64,23 @@ void enqueue(CpuStream& stream, const EmbeddingBackward& op) {
   const ElementwiseKernels& kernels = elementwise_kernels(stream.isa());
   auto* dweight = op.dweight.data<float>();
   const auto* dy = op.dy.data<float>();
-  for_pieces(stream, vocab, piece, [&](std::int64_t begin, std::int64_t end) {
-    std::fill_n(dweight + begin * width, (end - begin) * width, 0.0F);
-    const std::int64_t index = begin / piece;
-    for (std::int64_t i = index == 0 ? 0 : ends[index - 1]; i < ends[index]; ++i) {
-      float* row = dweight + tokens[order[i]] * width;
-      kernels.add(row, row, dy + order[i] * width, width);
+  const bool adds = op.accumulate == Accumulate::kAdd;
+  stream.pool().parallel_for(pieces, [&](std::int64_t index, int thread) {
+    const std::int64_t begin = index * piece;
+    if (!adds) std::fill_n(dweight + begin * width, std::min(piece, vocab - begin) * width, 0.0F);
+    std::int64_t* i = order + (index == 0 ? 0 : ends[index - 1]);
+    std::int64_t* const end = order + ends[index];
+    std::sort(i, end, [&](std::int64_t a, std::int64_t b) {
+      return tokens[a] != tokens[b] ? tokens[a] < tokens[b] : a < b;
+    });
+    auto* sum = reinterpret_cast<float*>(sums + thread * row_bytes);
+    while (i != end) {
+      const std::int32_t token = tokens[*i];
+      float* row = dweight + token * width;
+      float* to = adds ? sum : row;
+      if (adds) std::fill_n(sum, width, 0.0F);
+      for (; i != end && tokens[*i] == token; ++i) kernels.add(to, to, dy + *i * width, width);
+      if (adds) kernels.add(row, row, sum, width);
     }
   });
 }

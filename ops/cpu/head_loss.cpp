@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/head_loss_kernel.h"
+#include "ops/cpu/rows.h"
 
 namespace lockstep::ops {
 namespace {
@@ -277,14 +278,19 @@ Head head_of(Isa isa, const PackedWeight& w, const View& h, const View& targets,
 
 struct ChunkMemory {
   Passed passed;
+  float* dw;  // the chunks' sum, where it is to be added to something; else null
   char* h_panels;
   char* workspace;
   std::int64_t bytes;
 };
 
-ChunkMemory chunk_memory(Isa isa, int threads, const Head& head, void* memory) {
+ChunkMemory chunk_memory(const HeadLossBackward& op, int threads, const Head& head, void* memory) {
+  const Isa isa = head.isa;
   Scratch scratch(memory);
   ChunkMemory m{};
+  if (op.accumulate == Accumulate::kAdd && chunk_rows(op) < op.h.dim(0)) {
+    m.dw = scratch.take<float>(op.vocab * op.w->in());
+  }
   m.passed = take_passed(scratch, head, false, true);
   const DType columns = columns_type(isa, head.w.dtype());
   m.h_panels = scratch.take<char>(packed_size(columns, head.rows, head.w.in()) *
@@ -296,6 +302,13 @@ ChunkMemory chunk_memory(Isa isa, int threads, const Head& head, void* memory) {
   m.workspace = scratch.take<char>(workspace);
   m.bytes = scratch.used();
   return m;
+}
+
+void add_all(CpuStream& stream, float* to, const float* x, std::int64_t count) {
+  const ElementwiseKernels& kernels = elementwise_kernels(stream.isa());
+  for_pieces(stream, count, kPieceElements, [&](std::int64_t begin, std::int64_t end) {
+    kernels.add(to + begin, to + begin, x + begin, end - begin);
+  });
 }
 
 }  // namespace
@@ -329,7 +342,7 @@ void enqueue(CpuStream& stream, const HeadLossForward& op) {
 
 std::int64_t scratch_bytes(const HeadLossBackward& op, Isa isa, int threads) {
   const Head head = head_of(isa, *op.w, op.h, op.targets, op.vocab, 0, chunk_rows(op));
-  return chunk_memory(isa, threads, head, nullptr).bytes;
+  return chunk_memory(op, threads, head, nullptr).bytes;
 }
 
 void enqueue(CpuStream& stream, const HeadLossBackward& op) {
@@ -337,20 +350,24 @@ void enqueue(CpuStream& stream, const HeadLossBackward& op) {
   const std::int64_t in = op.w->in();
   const std::int64_t chunk = chunk_rows(op);
   const int threads = stream.pool().threads();
+  const bool adds = op.accumulate == Accumulate::kAdd;
   auto* dw = op.dw.data<float>();
   for (std::int64_t first = 0; first < rows; first += chunk) {
     const Head head = head_of(stream.isa(), *op.w, op.h, op.targets, op.vocab, first,
                               std::min(chunk, rows - first));
-    const std::int64_t bytes = chunk_memory(stream.isa(), threads, head, nullptr).bytes;
-    const ChunkMemory m = chunk_memory(stream.isa(), threads, head, stream.scratch(bytes));
+    const std::int64_t bytes = chunk_memory(op, threads, head, nullptr).bytes;
+    const ChunkMemory m = chunk_memory(op, threads, head, stream.scratch(bytes));
     pass_over_logits(stream, head, m.passed, m.workspace);
     finish_rows(stream, op, head, m.passed, first);
     make_gradients(stream, head, m.passed, op.scale);
     gemm(stream, input_gradient(head, m.passed, op.dh.data<float>() + first * in), m.workspace);
     pack_columns(stream, m.h_panels, op.w->dtype(), head.h, head.h_stride, head.rows, in);
-    gemm(stream, weight_gradient(head, m.passed, m.h_panels, dw, first == 0), m.workspace);
+    const bool alone = first == 0 && (!adds || m.dw != nullptr);
+    gemm(stream, weight_gradient(head, m.passed, m.h_panels, m.dw == nullptr ? dw : m.dw, alone),
+         m.workspace);
+    if (m.dw != nullptr && first + chunk >= rows) add_all(stream, dw, m.dw, op.vocab * in);
   }
-  std::fill(dw + op.vocab * in, dw + op.w->out() * in, 0.0F);
+  if (!adds) std::fill(dw + op.vocab * in, dw + op.w->out() * in, 0.0F);
 }
 
 }  // namespace lockstep::ops

@@ -50,7 +50,7 @@ void enqueue(CpuStream& stream, const QkNormRopeBackward& op) {
                                        .width = op.x.dim(2),
                                        .half = half};
   const auto kernel = kernels_of(stream).backward[is_bf16(op.dx)][is_bf16(op.dy)][is_bf16(op.x)];
-  sum_over_row_chunks(stream, op.dweight.data<float>(), op.rstd.dim(0), rows.width,
+  sum_over_row_chunks(stream, op.dweight.data<float>(), op.accumulate, op.rstd.dim(0), rows.width,
                       [&](float* dweight, std::int64_t begin, std::int64_t end) {
                         kernel(rows, dweight, begin, end);
                       });

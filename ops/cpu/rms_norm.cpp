@@ -35,7 +35,7 @@ void enqueue(CpuStream& stream, const RmsNormBackward& op) {
                                     .weight = op.weight.data<float>(),
                                     .width = op.x.dim(1)};
   const auto kernel = kernels_of(stream).backward[is_bf16(op.dx)][is_bf16(op.dy)][is_bf16(op.x)];
-  sum_over_row_chunks(stream, op.dweight.data<float>(), op.x.dim(0), rows.width,
+  sum_over_row_chunks(stream, op.dweight.data<float>(), op.accumulate, op.x.dim(0), rows.width,
                       [&](float* dweight, std::int64_t begin, std::int64_t end) {
                         kernel(rows, dweight, begin, end);
                       });

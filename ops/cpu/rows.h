@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "ops/accumulate.h"
 #include "ops/cpu/elementwise_kernels.h"
 #include "tensor/stream.h"
 #include "tensor/view.h"
@@ -33,10 +34,11 @@ void for_row_pieces(CpuStream& stream, std::int64_t rows, std::int64_t width, co
 }
 
 // A sum over rows: fixed chunks of rows, at most 256 of them, each summed in order into a row of
-// scratch by task(partial, first_row, end_row) (partial arrives zeroed), then the chunks in order.
+// scratch by task(partial, first_row, end_row) (partial arrives zeroed), then the chunks in order,
+// into `sum` or, a sum complete, onto what it holds.
 template <class Task>
-void sum_over_row_chunks(CpuStream& stream, float* sum, std::int64_t rows, std::int64_t width,
-                         const Task& task) {
+void sum_over_row_chunks(CpuStream& stream, float* sum, Accumulate accumulate, std::int64_t rows,
+                         std::int64_t width, const Task& task) {
   const std::int64_t chunk = std::max<std::int64_t>(32, (rows + 255) / 256);
   const std::int64_t chunks = (rows + chunk - 1) / chunk;
   const std::int64_t stride = (width + 15) / 16 * 16;
@@ -48,7 +50,10 @@ void sum_over_row_chunks(CpuStream& stream, float* sum, std::int64_t rows, std::
   });
   const ElementwiseKernels& kernels = elementwise_kernels(stream.isa());
   for_pieces(stream, width, 256, [&](std::int64_t begin, std::int64_t end) {
-    kernels.sum_rows(sum + begin, partials + begin, chunks, stride, end - begin);
+    const bool adds = accumulate == Accumulate::kAdd;
+    float* to = adds ? partials + begin : sum + begin;
+    kernels.sum_rows(to, partials + begin, chunks, stride, end - begin);
+    if (adds) kernels.add(sum + begin, sum + begin, to, end - begin);
   });
 }
 
