@@ -1,6 +1,7 @@
 #include "ops/cpu/gemm.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace lockstep::ops {
 namespace {
@@ -34,8 +35,9 @@ struct Blocks {
 
 // Blocks whose operands fit the second-level cache, cut smaller until every thread has several, so
 // that none waits long at the end. Where A is packed by every block that reads it, blocks are wide
-// and few, and columns are cut last; elsewhere columns are cut once before the rows. Where no sums
-// are kept between depths, width costs no cache, and short rows make room for more of them.
+// and few, one a thread if need be, and columns are cut last; elsewhere columns are cut once before
+// the rows. Where no sums are kept between depths, width costs no cache, and short rows make room
+// for more of them.
 Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
   constexpr std::int64_t kRows = 192;
   constexpr std::int64_t kCols = 768;
@@ -47,14 +49,18 @@ Blocks blocks_of(const GemmKernels& kernels, const Gemm& g, int threads) {
   b.cols = std::min(b.cols, round_up(g.n, kernels.panel));
   b.rows = std::min(b.rows, round_up(g.m, kernels.rows));
   const auto count = [&] { return ceil_div(g.m, b.rows) * ceil_div(g.n, b.cols); };
-  const std::int64_t wanted = threads == 1 ? 1 : std::int64_t{packs ? 2 : 6} * threads;
+  const std::int64_t wanted = threads == 1 ? 1 : std::int64_t{packs ? 1 : 6} * threads;
   while (!packs && count() < wanted && b.cols > kCols) b.cols = ceil_div(b.cols, 2);
   if (count() < wanted) b.rows = std::min(b.rows, kRows);
   if (!packs && count() < wanted) b.cols = std::min(b.cols, kCols / 2);
   while (count() < wanted && b.rows > 4 * kernels.rows) b.rows = ceil_div(b.rows, 2);
   while (count() < wanted && b.cols > kernels.panel) b.cols = ceil_div(b.cols, 2);
-  b.rows = round_up(ceil_div(g.m, ceil_div(g.m, b.rows)), kernels.rows);
-  b.cols = round_up(ceil_div(g.n, ceil_div(g.n, b.cols)), kernels.panel);
+  const std::int64_t across = ceil_div(g.n, b.cols);
+  // As many for every thread.
+  const std::int64_t down =
+      round_up(ceil_div(g.m, b.rows), threads / std::gcd(std::int64_t{threads}, across));
+  b.rows = round_up(ceil_div(g.m, down), kernels.rows);
+  b.cols = round_up(ceil_div(g.n, across), kernels.panel);
   return b;
 }
 
