@@ -175,7 +175,7 @@ MemoryPlan plan_memory(const Recipe& recipe, std::int64_t last_step, Isa isa) {
        Weights::packed_bytes(model, precision, Weights::Use::kForwardAndBackward, isa)},
       {"moments, fp32", 2 * floats * kFloat, true, in_memory},
       {concat("gradients, ", LeafTree::buffers(recipe.leaves_per_step()),
-              " partial sums of the leaf tree"),
+              " held by the leaf tree"),
        LeafTree::buffers(recipe.leaves_per_step()) * floats * kFloat},
       {concat("activations of a leaf, remat ", to_name(recipe.train.remat)),
        plan.activations[policy].bytes},
