@@ -227,48 +227,42 @@ TEST(RmsNorm, ARowDoesNotDependOnTheOthers) {
   EXPECT_EQ(alone.values(), std::vector<double>(all.begin() + 173 * 96, all.begin() + 174 * 96));
 }
 
-TEST(RmsNorm, BackwardInPlaceGivesTheSame) {
-  const TestTensor x(DType::kF32, {33, 40}, random_values(33 * 40, "x"));
-  const TestTensor w(DType::kF32, {40}, weights(40));
-  const TestTensor rstd(DType::kF32, {33}, std::vector<double>(33, 0.5));
-  const TestTensor dy(DType::kF32, {33, 40}, random_values(33 * 40, "dy"));
-  const TestTensor dx(DType::kF32, {33, 40});
-  const TestTensor dw(DType::kF32, {40});
+// A backward pass of a few chunks of rows.
+struct Backward {
+  TestTensor x{DType::kF32, {333, 40}, random_values(333 * 40, "x")};
+  TestTensor w{DType::kF32, {40}, weights(40)};
+  TestTensor rstd{DType::kF32, {333}, std::vector<double>(333, 0.5)};
+  TestTensor dy{DType::kF32, {333, 40}, random_values(333 * 40, "dy")};
+  TestTensor dx{DType::kF32, {333, 40}};
+  TestTensor dw{DType::kF32, {40}};
   RmsNormBackward op{.dx = dx.view(),
                      .dweight = dw.view(),
                      .dy = dy.view(),
                      .x = x.view(),
                      .rstd = rstd.view(),
                      .weight = w.view()};
+};
+
+TEST(RmsNorm, BackwardInPlaceGivesTheSame) {
+  Backward pass;
   CpuStream stream(2);
-  run(stream, op);
-  op.dx = dy.view();
-  run(stream, op);
-  EXPECT_EQ(dy.bytes(), dx.bytes());
+  run(stream, pass.op);
+  pass.op.dx = pass.dy.view();
+  run(stream, pass.op);
+  EXPECT_EQ(pass.dy.bytes(), pass.dx.bytes());
 }
 
 TEST(RmsNorm, AddsTheGainsGradientToWhatIsThere) {
-  const TestTensor x(DType::kF32, {333, 40}, random_values(333 * 40, "x"));
-  const TestTensor w(DType::kF32, {40}, weights(40));
-  const TestTensor rstd(DType::kF32, {333}, std::vector<double>(333, 0.5));
-  const TestTensor dy(DType::kF32, {333, 40}, random_values(333 * 40, "dy"));
-  const TestTensor dx(DType::kF32, {333, 40});
-  const TestTensor fresh(DType::kF32, {40});
+  Backward pass;
   const TestTensor added(DType::kF32, {40}, random_values(40, "before"));
   auto want = added.values<float>();
-  RmsNormBackward op{.dx = dx.view(),
-                     .dweight = fresh.view(),
-                     .dy = dy.view(),
-                     .x = x.view(),
-                     .rstd = rstd.view(),
-                     .weight = w.view()};
   CpuStream stream(2);
-  run(stream, op);
-  op.dweight = added.view();
-  op.accumulate = Accumulate::kAdd;
-  run(stream, op);
-  const auto sum = fresh.values<float>();
+  run(stream, pass.op);
+  const auto sum = pass.dw.values<float>();
   for (std::size_t i = 0; i < want.size(); ++i) want[i] += sum[i];
+  pass.op.dweight = added.view();
+  pass.op.accumulate = Accumulate::kAdd;
+  run(stream, pass.op);
   EXPECT_EQ(added.values<float>(), want);
 }
 

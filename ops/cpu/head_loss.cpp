@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/head_loss_kernel.h"
-#include "ops/cpu/rows.h"
+#include "ops/elementwise.h"
 
 namespace lockstep::ops {
 namespace {
@@ -278,7 +278,9 @@ Head head_of(Isa isa, const PackedWeight& w, const View& h, const View& targets,
 
 struct ChunkMemory {
   Passed passed;
-  float* dw;  // the chunks' sum, where it is to be added to something; else null
+  // The chunks' sum where it is to be added to something, else null. Taken first, so that it stays
+  // where it is when the last chunk has fewer rows.
+  float* dw;
   char* h_panels;
   char* workspace;
   std::int64_t bytes;
@@ -302,13 +304,6 @@ ChunkMemory chunk_memory(const HeadLossBackward& op, int threads, const Head& he
   m.workspace = scratch.take<char>(workspace);
   m.bytes = scratch.used();
   return m;
-}
-
-void add_all(CpuStream& stream, float* to, const float* x, std::int64_t count) {
-  const ElementwiseKernels& kernels = elementwise_kernels(stream.isa());
-  for_pieces(stream, count, kPieceElements, [&](std::int64_t begin, std::int64_t end) {
-    kernels.add(to + begin, to + begin, x + begin, end - begin);
-  });
 }
 
 }  // namespace
@@ -365,7 +360,10 @@ void enqueue(CpuStream& stream, const HeadLossBackward& op) {
     const bool alone = first == 0 && (!adds || m.dw != nullptr);
     gemm(stream, weight_gradient(head, m.passed, m.h_panels, m.dw == nullptr ? dw : m.dw, alone),
          m.workspace);
-    if (m.dw != nullptr && first + chunk >= rows) add_all(stream, dw, m.dw, op.vocab * in);
+    if (m.dw != nullptr && first + chunk >= rows) {
+      const View sum = op.dw.slice(0, 0, op.vocab);
+      enqueue(stream, Add{.y = sum, .a = sum, .b = View(m.dw, DType::kF32, {op.vocab, in})});
+    }
   }
   if (!adds) std::fill(dw + op.vocab * in, dw + op.w->out() * in, 0.0F);
 }
