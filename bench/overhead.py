@@ -57,7 +57,7 @@ def main():
             f"data.mix={data.tokens}/mix.txt", f"data.base_dir={data.tokens}",
             f"data.tokenizer_file={data.tokenizer}", "eval.interval=0", "sample.interval=0",
             f"checkpoint.interval={options.interval}", f"train.steps={WARM + options.steps}",
-            f"profile.first_step={WARM + 1}", f"profile.last_step={WARM + options.steps}",
+            f"profile.steps={WARM + 1}-{WARM + options.steps}",
             f"cpu.threads={options.threads}", *options.overrides,
         ])  # fmt: skip
         spans = spans_of(target / "profile.json")

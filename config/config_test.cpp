@@ -30,6 +30,7 @@ struct Inner {
     v("width", width, "columns, 1 or more", {.min = 1, .max = 4096});
     v("shapes", shapes, "one for each column");
     v("scale", scale, "multiplies | all", {.min = 0, .above_min = true});
+    v.retired("height", {std::int64_t{0}}, "width");
   }
   void apply_preset() { width = preset == "large" ? 512 : 8; }
 };
@@ -119,6 +120,12 @@ TEST(Config, PresetAppliesBeforeTheOtherFieldsWhereverItIsGiven) {
   EXPECT_EQ(read("[inner]\nwidth = 24\npreset = \"large\"\n").inner.width, 24);
   EXPECT_EQ(read("[inner]\nwidth = 24\n", {"inner.preset=large"}).inner.width, 24);
   EXPECT_EQ(read("", {"inner.preset=large"}).inner.width, 512);
+}
+
+TEST(Config, AKeyOfAnEarlierVersionIsReadWithTheValueThatHadNoEffect) {
+  EXPECT_EQ(read("[inner]\nheight = 0\nwidth = 24\n").inner.width, 24);
+  EXPECT_HAS(error_of("[inner]\nheight = 3\n"),
+             "f.toml:2: inner.height = 3: the key is no more; use inner.width");
 }
 
 TEST(Config, UnknownKeyNamesNearestAndSiblings) {

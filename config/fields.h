@@ -22,6 +22,13 @@ struct Field {
   std::string origin;  // where the value came from ("demo.toml:12"); empty for a default
 };
 
+// A key that earlier versions had. Files may still hold it with the value that had no effect.
+struct RetiredKey {
+  std::string path;
+  Value harmless;
+  std::string instead;  // the key that took its place
+};
+
 struct Section {
   std::string path;  // "" for the outermost
   std::string help;
@@ -32,6 +39,7 @@ struct Section {
 struct FieldList {
   std::vector<Section> sections;
   std::vector<Field> fields;
+  std::vector<RetiredKey> retired;
 
   [[nodiscard]] Field* find(std::string_view path);
   [[nodiscard]] const Field* find(std::string_view path) const;
@@ -44,6 +52,8 @@ struct FieldList {
 //   template <class V> void fields(V&& v) {
 //     v("lr", lr, "peak learning rate", {.min = 0, .above_min = true});
 //     v("schedule", schedule, "what a section holds");   // a struct with fields(): a section
+//     v.retired("rate", {0.0}, "lr");          // a key of an earlier version, and what had no
+//     effect
 //   }
 // Members: bool, integers, floats, std::string, enums with a table (enum_name.h), and optionals,
 // vectors and arrays of those. A struct with `void apply_preset()` declares its "preset" field
@@ -70,6 +80,11 @@ class FieldCollector {
            [&member, rule](const Value& v) { return Type::set(member, v, rule); },
            {}});
     }
+  }
+
+  void retired(const char* name, Value harmless, const char* instead) {
+    const auto path = [&](const char* key) { return prefix_.empty() ? key : prefix_ + "." + key; };
+    list_.retired.push_back({path(name), std::move(harmless), path(instead)});
   }
 
   template <class C>

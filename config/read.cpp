@@ -73,6 +73,17 @@ void add_override(const std::string& text, const FieldList& list, Settings& sett
        section.empty() ? "at the top" : "in [" + section + "]", ": ", known, ")");
 }
 
+// Whether the key is one of an earlier version, with the value that had no effect.
+bool is_retired(const FieldList& list, const std::string& path, const Setting& setting) {
+  for (const RetiredKey& key : list.retired) {
+    if (key.path != path) continue;
+    if (setting.value == key.harmless) return true;
+    fail(ErrorKind::kConfig, setting.origin, ": ", path, " = ", printable(to_text(setting.value)),
+         ": the key is no more; use ", key.instead);
+  }
+  return false;
+}
+
 void check_known(const FieldList& list, const Settings& settings) {
   for (const auto& [path, setting] : settings) {
     if (list.has_section(path)) {
@@ -81,6 +92,7 @@ void check_known(const FieldList& list, const Settings& settings) {
            ": '", path, "' is a section; set one of its keys (", path, ".",
            list.names_in(path).front(), ", ...)");
     }
+    if (is_retired(list, path, setting)) continue;
     const Field* field = list.find(path);
     if (field == nullptr) fail_unknown(list, path, setting);
     if (setting.is_table) {

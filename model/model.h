@@ -62,6 +62,8 @@ class Model {
   // after every change.
   [[nodiscard]] const View& weights() const { return weights_.master(); }
   void refresh() { weights_.refresh(stream_); }
+  // The parts of weights() that have copies for products; who writes those too need not refresh().
+  [[nodiscard]] const std::vector<LinearWeight>& linears() const { return weights_.linears(); }
 
   // Memory for passes of up to this shape.
   void reserve(const LeafShape& shape, Pass pass);

@@ -40,19 +40,20 @@ Weights::Weights(const ModelConfig& config, Precision precision, Use use, Isa is
   blocks_ = std::move(packed.blocks);
   head_ = packed.head;
   for (std::int64_t layer = 0; layer < config.n_layers; ++layer) {
-    blocks_[static_cast<std::size_t>(layer)].master = table_.block(master_, layer);
+    BlockWeights& block = blocks_[static_cast<std::size_t>(layer)];
+    block.master = table_.block(master_, layer);
+    linears_.insert(linears_.end(), {{block.qkv, block.master.qkv},
+                                     {block.attention_out, block.master.attention_out},
+                                     {block.gate_up, block.master.gate_up},
+                                     {block.down, block.master.down}});
   }
+  linears_.push_back({head_, outer_.head});
 }
 
 void Weights::refresh(CpuStream& stream) {
-  for (const BlockWeights& block : blocks_) {
-    ops::run(stream, ops::PackWeight{.packed = &block.qkv, .weight = block.master.qkv});
-    ops::run(stream,
-             ops::PackWeight{.packed = &block.attention_out, .weight = block.master.attention_out});
-    ops::run(stream, ops::PackWeight{.packed = &block.gate_up, .weight = block.master.gate_up});
-    ops::run(stream, ops::PackWeight{.packed = &block.down, .weight = block.master.down});
+  for (const LinearWeight& linear : linears_) {
+    ops::run(stream, ops::PackWeight{.packed = &linear.packed, .weight = linear.master});
   }
-  ops::run(stream, ops::PackWeight{.packed = &head_, .weight = outer_.head});
 }
 
 std::int64_t Weights::packed_bytes(const ModelConfig& config, Precision precision, Use use,

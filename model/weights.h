@@ -22,6 +22,13 @@ struct BlockWeights {
   BlockTensors master;
 };
 
+// A linear weight in the layouts of its products, and its master (out, in), a view of the flat
+// array.
+struct LinearWeight {
+  ops::PackedWeight packed;
+  View master;
+};
+
 // A model's weights: one flat fp32 master array, and the copies of its linear weights in the
 // layouts and dtype of the products. Not copyable; the views stay valid when it moves.
 class Weights {
@@ -33,7 +40,9 @@ class Weights {
 
   [[nodiscard]] const ParameterTable& table() const { return table_; }
   [[nodiscard]] const View& master() const { return master_; }  // (table().size()) f32
-  // Makes the products' copies anew; after every change of the master.
+  // All weights of products, in the order of the flat array.
+  [[nodiscard]] const std::vector<LinearWeight>& linears() const { return linears_; }
+  // Makes the products' copies anew; after every change of the master that did not write them.
   void refresh(CpuStream& stream);
 
   [[nodiscard]] const BlockWeights& block(std::int64_t layer) const {
@@ -54,6 +63,7 @@ class Weights {
   std::vector<BlockWeights> blocks_;
   OuterTensors outer_;
   ops::PackedWeight head_;
+  std::vector<LinearWeight> linears_;
 };
 
 }  // namespace lockstep

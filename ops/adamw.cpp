@@ -1,5 +1,6 @@
 #include "ops/adamw.h"
 
+#include "base/error.h"
 #include "ops/contract.h"
 
 namespace lockstep::ops {
@@ -16,9 +17,14 @@ void AdamWStep::check() const {
   require_apart(kName, "m", m, "v", v);
   require_apart(kName, "m", m, "g", g);
   require_apart(kName, "v", v, "g", g);
+  if (packed == nullptr) return;
+  LOCKSTEP_CHECK(packed->out() * packed->in() == p.size(), "[", kName, "] p of ", p.size(),
+                 " elements, packed weight [", packed->out(), ", ", packed->in(), "]");
 }
 
 double AdamWStep::flops() const { return 14 * static_cast<double>(p.size()); }
-double AdamWStep::bytes() const { return 7 * static_cast<double>(p.bytes()); }
+double AdamWStep::bytes() const {
+  return 7 * static_cast<double>(p.bytes()) + (packed == nullptr ? 0 : packed->bytes());
+}
 
 }  // namespace lockstep::ops

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <string>
 
 #include "ops/ref/adamw.h"
 #include "ops/run.h"
@@ -10,6 +12,24 @@
 
 namespace lockstep::ops {
 namespace {
+
+// A packed weight whose memory holds 0xff at first, what no packing writes.
+struct PackedMemory {
+  PackedMemory(std::int64_t out, std::int64_t in, DType dtype, Isa isa) {
+    Arena measure;
+    static_cast<void>(PackedWeight(out, in, dtype, isa, kUse, measure));
+    memory = Buffer(measure.peak(), "packed weight");
+    std::memset(memory.data(), 0xff, static_cast<std::size_t>(memory.bytes()));
+    Arena arena(memory);
+    packed = PackedWeight(out, in, dtype, isa, kUse, arena);
+  }
+  [[nodiscard]] std::string bytes() const {
+    return {static_cast<const char*>(memory.data()), static_cast<std::size_t>(memory.bytes())};
+  }
+  static constexpr auto kUse = PackedWeight::Use::kForwardAndBackward;
+  Buffer memory;
+  PackedWeight packed;
+};
 
 TEST(AdamW, RefusesWrongShapesAndAliases) {
   const TestTensor p(DType::kF32, {8});
@@ -25,6 +45,48 @@ TEST(AdamW, RefusesWrongShapesAndAliases) {
   EXPECT_THROW(op.check(), Error);
   op.g = g.view().slice(0, 0, 7);
   EXPECT_THROW(op.check(), Error);
+}
+
+TEST(AdamW, RefusesAPackedWeightOfAnotherSize) {
+  CpuStream stream(1);
+  const PackedMemory memory(5, 3, DType::kF32, stream.isa());
+  const TestTensor p(DType::kF32, {15});
+  const TestTensor m(DType::kF32, {15});
+  const TestTensor v(DType::kF32, {15});
+  const TestTensor g(DType::kF32, {15});
+  AdamWStep op{
+      .p = p.view(), .m = m.view(), .v = v.view(), .g = g.view(), .packed = &memory.packed};
+  op.check();
+  for (View* view : {&op.p, &op.m, &op.v, &op.g}) *view = view->slice(0, 0, 14);
+  EXPECT_THROW(op.check(), Error);
+}
+
+TEST(AdamW, WritesAPackedWeightAsPackingItAfterwardsWould) {
+  struct Shape {
+    std::int64_t out, in;
+  };
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const auto [out, in] :
+         {Shape{1, 1}, Shape{2, 5}, Shape{48, 48}, Shape{50, 33}, Shape{200, 97}}) {
+      for_each_stream([&](CpuStream& stream) {
+        const std::int64_t n = out * in;
+        const TestTensor p(DType::kF32, {n}, random_values(n, "p"));
+        const TestTensor m(DType::kF32, {n}, random_values(n, "m"));
+        const TestTensor v(DType::kF32, {n}, std::vector<double>(static_cast<std::size_t>(n), 0.5));
+        const TestTensor g(DType::kF32, {n}, random_values(n, "g"));
+        const PackedMemory memory(out, in, dtype, stream.isa());
+        const PackedMemory want(out, in, dtype, stream.isa());
+        AdamWStep op{.p = p.view(), .m = m.view(), .v = v.view(), .g = g.view()};
+        op.step_size = 0.25F;
+        op.packed = &memory.packed;
+        run(stream, op);
+        run(stream, PackWeight{&want.packed, View(p.view().raw(), DType::kF32, {out, in})});
+        ASSERT_EQ(memory.bytes(), want.bytes())
+            << name_of(stream.isa()) << " " << name_of(dtype) << " " << out << " x " << in;
+        ASSERT_NE(memory.bytes(), PackedMemory(out, in, dtype, stream.isa()).bytes());
+      });
+    }
+  }
 }
 
 TEST(AdamW, TheFirstStepMovesByTheLearningRate) {

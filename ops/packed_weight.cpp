@@ -15,6 +15,10 @@ PackedWeight::PackedWeight(std::int64_t out, std::int64_t in, DType dtype, Isa i
   if (use == Use::kForwardAndBackward) backward_ = arena.take(dtype, {packed_size(dtype, out, in)});
 }
 
+double PackedWeight::bytes() const {
+  return static_cast<double>(forward_.bytes() + (backward_.empty() ? 0 : backward_.bytes()));
+}
+
 void PackWeight::check() const {
   LOCKSTEP_CHECK(packed != nullptr && !packed->forward().empty(), "[", kName, "] no packed weight");
   require(kName, "weight", weight, Types::kF32, {packed->out(), packed->in()});
@@ -23,8 +27,7 @@ void PackWeight::check() const {
 double PackWeight::flops() const { return 0; }
 
 double PackWeight::bytes() const {
-  return static_cast<double>(weight.bytes() + packed->forward().bytes() +
-                             (packed->backward().empty() ? 0 : packed->backward().bytes()));
+  return static_cast<double>(weight.bytes()) + packed->bytes();
 }
 
 }  // namespace lockstep::ops

@@ -29,6 +29,8 @@ class PackedWeight {
   // Opaque to all but the product kernels.
   [[nodiscard]] const View& forward() const { return forward_; }
   [[nodiscard]] const View& backward() const { return backward_; }
+  // Of both layouts.
+  [[nodiscard]] double bytes() const;
 
  private:
   std::int64_t out_ = 0;

@@ -13,8 +13,7 @@ TEST_F(TinyRun, AProfileHoldsEveryPartOfItsStepsAndChangesNoBit) {
                                          "eval.batch=1"};
   train_well("plain", same);
   auto profiled = same;
-  profiled.emplace_back("profile.first_step=3");
-  profiled.emplace_back("profile.last_step=5");
+  profiled.emplace_back("profile.steps=3-5");
   train_well("profiled", profiled);
   expect_same_run("plain", "profiled");
 
@@ -42,7 +41,7 @@ TEST_F(TinyRun, AProfileHoldsEveryPartOfItsStepsAndChangesNoBit) {
 }
 
 TEST_F(TinyRun, AProfileIsWrittenWhenTheRunEndsAmongItsSteps) {
-  train_well("run", {"train.stop_at=2", "profile.first_step=2", "profile.last_step=9"});
+  train_well("run", {"train.stop_at=2", "profile.steps=2-9"});
   EXPECT_NE(read("run/profile.json").find("\"checkpoint snapshot\""), std::string::npos);
   train_well("none", {"train.stop_at=2"});
   EXPECT_EQ(read("none/profile.json"), "");

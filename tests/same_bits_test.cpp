@@ -56,6 +56,17 @@ TEST_F(TinyRun, SameBitsUnderEveryRematerialisationAndPrefetch) {
   }
 }
 
+TEST_F(TinyRun, SameBitsWhetherAWeightOfProductsIsUpdatedWholeOrInParts) {
+  // Without decay the lists name nothing but where the optimiser's ranges end.
+  train_well("whole", {"optim.weight_decay=0"});
+  train_well("parts", {"optim.weight_decay=0",
+                       "optim.no_decay=[\"model.layers.0.self_attn.k_proj.weight\", "
+                       "\"model.layers.1.mlp.up_proj.weight\", \"lm_head.weight\"]"});
+  expect_same_run("whole", "parts");
+  train_well("decayed");
+  EXPECT_NE(digest_of("decayed"), digest_of("whole"));
+}
+
 TEST_F(TinyRun, SameBitsWhenStoppedAndResumedAtEveryStep) {
   train_well("whole");
   for (int step = 1; step < 20; ++step) {

@@ -72,10 +72,21 @@ Learner::Learner(const Recipe& recipe, CpuStream& stream)
   model_.reserve({recipe.batch.microbatch, recipe.data.sequence_length}, Pass::kTraining);
   for (const auto& parameter : model_.table().parameters()) {
     const bool decayed = is_decayed(recipe.optim, parameter.name);
-    if (!ranges_.empty() && ranges_.back().decayed == decayed) continue;
-    if (!ranges_.empty()) ranges_.back().size = parameter.offset - ranges_.back().begin;
-    ranges_.push_back({parameter.offset, model_.table().size() - parameter.offset, decayed});
+    const LinearWeight* linear = linear_of(parameter);
+    if (ranges_.empty() || ranges_.back().decayed != decayed || ranges_.back().linear != linear) {
+      ranges_.push_back({parameter.offset, 0, decayed, linear});
+    }
+    ranges_.back().size = parameter.offset + parameter.size - ranges_.back().begin;
   }
+}
+
+const LinearWeight* Learner::linear_of(const Parameter& parameter) const {
+  const float* weight = model_.weights().data<float>() + parameter.offset;
+  for (const LinearWeight& linear : model_.linears()) {
+    const auto* master = linear.master.data<float>();
+    if (weight >= master && weight < master + linear.master.size()) return &linear;
+  }
+  return nullptr;
 }
 
 void Learner::initialise() {
@@ -136,7 +147,6 @@ StepResult Learner::step(const Batch& batch, double lr, TrainingState& state) {
   if (result.verdict == StepVerdict::kTake) {
     const double clip = clip_coefficient(result.grad_norm, recipe_.optim.grad_clip);
     update(gradient, lr, clip, ++state.adam_step);
-    refresh();
   }
   return result;
 }
@@ -150,6 +160,7 @@ void Learner::update(const View& gradient, double lr, double clip, std::int64_t 
                             .m = part(first_moment_),
                             .v = part(second_moment_),
                             .g = part(gradient),
+                            .packed = range.is_whole() ? &range.linear->packed : nullptr,
                             .decay = static_cast<float>(factors.decay),
                             .beta1 = static_cast<float>(recipe_.optim.beta1),
                             .beta2 = static_cast<float>(recipe_.optim.beta2),
@@ -157,6 +168,13 @@ void Learner::update(const View& gradient, double lr, double clip, std::int64_t 
                             .inv_sqrt_correction = static_cast<float>(factors.inv_sqrt_correction),
                             .eps = static_cast<float>(recipe_.optim.eps),
                             .grad_scale = static_cast<float>(clip)});
+  }
+  // A weight whose parameters decay differently was updated in parts.
+  const LinearWeight* last = nullptr;
+  for (const Range& range : ranges_) {
+    if (range.linear == nullptr || range.is_whole() || range.linear == last) continue;
+    last = range.linear;
+    ops::run(stream_, ops::PackWeight{.packed = &last->packed, .weight = last->master});
   }
 }
 

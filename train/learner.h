@@ -54,12 +54,18 @@ class Learner {
   [[nodiscard]] std::string kernel_set() const;
 
  private:
-  // A run of the flat arrays with one weight-decay factor.
+  // A run of the flat arrays with one weight-decay factor: all of one weight of products, a part of
+  // one, or what lies between them.
   struct Range {
     std::int64_t begin = 0;
     std::int64_t size = 0;
     bool decayed = true;
+    const LinearWeight* linear = nullptr;
+    [[nodiscard]] bool is_whole() const {
+      return linear != nullptr && linear->master.size() == size;
+    }
   };
+  [[nodiscard]] const LinearWeight* linear_of(const Parameter& parameter) const;
   void update(const View& gradient, double lr, double clip, std::int64_t t);
 
   Recipe recipe_;

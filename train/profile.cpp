@@ -32,9 +32,10 @@ OrderedJson row_name(Profile::Row row, const char* name) {
 }  // namespace
 
 Profile::Profile(const ProfileConfig& config, std::string directory)
-    : config_(config),
+    : first_step_(config.range().first),
+      last_step_(config.range().second),
       path_(join_path(std::move(directory), "profile.json")),
-      ops_(config.first_step > 0 ? kMostOps : 0) {}
+      ops_(first_step_ > 0 ? kMostOps : 0) {}
 
 void Profile::begin(std::int64_t step) {
   if (covers(step)) active_ = true;
@@ -66,8 +67,8 @@ void Profile::write(FileSystem& fs) {
   }
   const OrderedJson document = {{"displayTimeUnit", "ms"},
                                 {"otherData",
-                                 {{"first_step", config_.first_step},
-                                  {"last_step", config_.last_step},
+                                 {{"first_step", first_step_},
+                                  {"last_step", last_step_},
                                   {"ops_dropped", ops_.dropped()}}},
                                 {"traceEvents", std::move(events)}};
   write_file_atomic(fs, path_, document.dump());

@@ -26,7 +26,7 @@ class Profile {
 
   // Whether the step, from 1, is one of those asked for.
   [[nodiscard]] bool covers(std::int64_t step) const {
-    return config_.first_step > 0 && step >= config_.first_step && step <= config_.last_step;
+    return first_step_ > 0 && step >= first_step_ && step <= last_step_;
   }
   // Called before a step; spans are kept from the first one covered on until write().
   void begin(std::int64_t step);
@@ -46,7 +46,8 @@ class Profile {
     std::int64_t end_ns;
   };
 
-  ProfileConfig config_;
+  std::int64_t first_step_;
+  std::int64_t last_step_;
   std::string path_;
   std::atomic<bool> active_ = false;
   Trace ops_;

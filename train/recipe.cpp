@@ -1,6 +1,7 @@
 #include "train/recipe.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -85,10 +86,29 @@ void CpuConfig::validate() const {
   }
 }
 
-void ProfileConfig::validate() const {
-  if (last_step < first_step) {
-    fail_key("profile.last_step", {last_step}, "must not lie before profile.first_step");
+namespace {
+
+std::optional<std::int64_t> integer_of(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+void ProfileConfig::validate() const { static_cast<void>(range()); }
+
+std::pair<std::int64_t, std::int64_t> ProfileConfig::range() const {
+  if (steps.empty()) return {0, 0};
+  const std::string_view text = steps;
+  const std::size_t dash = text.find('-');
+  const auto first = integer_of(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : integer_of(text.substr(dash + 1));
+  if (!first || !last || *first < 1 || *last < *first) {
+    fail_key("profile.steps", {steps}, "must be a step or a range of steps, such as \"10-12\"");
   }
+  return {*first, *last};
 }
 
 void Recipe::validate() const {

@@ -134,7 +134,11 @@ TEST(Recipe, RefusesWhatDoesNotFitTogether) {
   EXPECT_HAS(error_of("demo", {"cpu.isa=avx9"}), "avx2");
   EXPECT_HAS(error_of("demo", {"model.vocab_size=100278"}), "data.token_type");
   EXPECT_HAS(error_of("demo", {"schedule.warmup_steps=600"}), "do not fit before the horizon");
-  EXPECT_HAS(error_of("demo", {"profile.first_step=3"}), "profile.last_step");
+  for (const char* steps :
+       {"0", "3-2", "3-", "-3", "a", "1-2-3", "1 - 2", "99999999999999999999"}) {
+    EXPECT_HAS(error_of("demo", {concat("profile.steps=", steps)}), "range of steps") << steps;
+  }
+  EXPECT_HAS(error_of("demo", {"profile.first_step=3"}), "use profile.steps");
   EXPECT_HAS(error_of("demo", {"data.files=[\"a.npy\"]"}), "not both");
   EXPECT_HAS(error_of("demo", {"run.name=a/b"}), "must name a folder");
   EXPECT_HAS(error_of("demo", {"run.name="}), "must name a folder");

@@ -153,15 +153,17 @@ struct CpuConfig {
 };
 
 struct ProfileConfig {
-  std::int64_t first_step = 0;
-  std::int64_t last_step = 0;
+  std::string steps;
 
   template <class V>
   void fields(V&& v) {
-    v("first_step", first_step, "first step whose parts are timed; 0: none", {.min = 0});
-    v("last_step", last_step, "the last one", {.min = 0});
+    v("steps", steps, "steps whose parts are timed, from 1: \"10-12\" or \"10\"; \"\": none");
+    v.retired("first_step", {std::int64_t{0}}, "steps");
+    v.retired("last_step", {std::int64_t{0}}, "steps");
   }
   void validate() const;
+  // First and last step; {0, 0} for none. kConfig for a text that is no range.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> range() const;
 };
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include "ops/adamw.h"
 
 #include "ops/cpu/adamw_kernels.h"
+#include "ops/cpu/packed_weight.h"
 #include "ops/cpu/rows.h"
 
 namespace lockstep::ops {
@@ -22,9 +23,14 @@ void enqueue(CpuStream& stream, const AdamWStep& op) {
   auto* m = op.m.data<float>();
   auto* v = op.v.data<float>();
   const auto* g = op.g.data<float>();
-  for_pieces(stream, op.p.size(), kPieceElements, [&](std::int64_t begin, std::int64_t end) {
+  const auto step = [&](std::int64_t begin, std::int64_t end) {
     kernels.step(p + begin, m + begin, v + begin, g + begin, end - begin, scalars);
-  });
+  };
+  if (op.packed == nullptr) {
+    for_pieces(stream, op.p.size(), kPieceElements, step);
+  } else {
+    pack_weight(stream, *op.packed, p, step);
+  }
 }
 
 }  // namespace lockstep::ops

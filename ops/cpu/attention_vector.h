@@ -4,17 +4,7 @@
 // product is made of, and 2^x. Included once per instruction set, after the rules of simd.h.
 
 #include "ops/cpu/attention_kernels.h"
-#include "ops/cpu/simd.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LOCKSTEP_SANITIZED \
-  1  // with a check at every access, unrolled loops take minutes to compile
-#define LOCKSTEP_UNROLL
-#elif defined(__clang__)
-#define LOCKSTEP_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define LOCKSTEP_UNROLL _Pragma("GCC unroll 48")
-#endif
+#include "ops/cpu/transpose.h"
 
 namespace lockstep::ops::LOCKSTEP_ISA {
 

@@ -68,7 +68,9 @@ struct GemmKernels {
                           std::int64_t cols);
   void (*pack_b_rounding)(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
                           std::int64_t cols);
-  // One panel of B from its transpose, a matrix (cols, k).
+  // One panel of B from its transpose, a matrix (cols, k). What is made here and by pack_b_rounding
+  // is weights, read after all others were made: streamed to memory, `out` aligned to 64 bytes;
+  // call _mm_sfence() after the last.
   void (*pack_bt_f32)(float* out, const float* x, std::int64_t stride, std::int64_t k,
                       std::int64_t cols);
   void (*pack_bt_rounding)(bf16* out, const float* x, std::int64_t stride, std::int64_t k,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/cpu/simd.h"
+#include "ops/cpu/transpose.h"
 
 // The register tile of gemm_kernel.cpp and the layouts that it reads: panels of B and of A,
 // described in gemm_kernel.h.
@@ -69,16 +69,17 @@ inline void pack_b_widening(float* out, const bf16* x, std::int64_t stride, std:
   pack_b_lines(out, x, stride, k, cols);
 }
 
-// Rows k and k + 1 as pairs, the even element in the lower half. What comes from bf16 is rounded.
+// Rows k and k + 1 as pairs, the even element in the lower half. What comes from f32 is a weight:
+// it is rounded, and streamed.
 template <class From>
 LOCKSTEP_INLINE void store_pairs(bf16* out, const F32x16& even, const F32x16& odd) {
-  U32x16 pairs;
+  auto* to = reinterpret_cast<float*>(out);
   if constexpr (sizeof(From) == 2) {
-    pairs = shift_right<16>(bits_of(even)) | bits_of(odd);
+    store(to, from_bits(shift_right<16>(bits_of(even)) | bits_of(odd)));
   } else {
-    pairs = shift_right<16>(bf16_bits(even)) | (bf16_bits(odd) & splat_bits(0xffff0000U));
+    stream(to, from_bits(shift_right<16>(bf16_bits(even)) |
+                         (bf16_bits(odd) & splat_bits(0xffff0000U))));
   }
-  store(reinterpret_cast<float*>(out), from_bits(pairs));
 }
 
 template <class T>
@@ -106,42 +107,49 @@ inline void pack_b_rounding(bf16* out, const float* x, std::int64_t stride, std:
   pack_b_pairs(out, x, stride, k, cols);
 }
 
-// Transposes by way of a block in the first-level cache: 16 columns at a time, kBlock of k.
-template <class T, class Load>
-LOCKSTEP_INLINE void transpose(T* out, std::int64_t steps, std::int64_t cols, const Load& fill) {
-  constexpr std::int64_t kBlock = 16;
-  const std::int64_t width = width_of(cols);
-  for (std::int64_t c = 0; c < width; c += kLanes) {
-    for (std::int64_t s = 0; s < steps; s += kBlock) {
-      T block[kLanes][kBlock];
-      for (std::int64_t j = 0; j < kLanes; ++j) fill(block[j], c + j, s);
-      const std::int64_t end = steps - s < kBlock ? steps - s : kBlock;
-      for (std::int64_t i = 0; i < end; ++i) {
-        T* line = out + (s + i) * width + c;
-        for (std::int64_t j = 0; j < kLanes; ++j) line[j] = block[j][i];
+// 16 columns and 16 steps of k at a time, transposed: f(c, i, x) for x[j] the columns [c, c + 16)
+// of step i + j, zeros past the ends.
+template <class F>
+LOCKSTEP_INLINE void for_squares(const float* x, std::int64_t stride, std::int64_t k,
+                                 std::int64_t cols, const F& f) {
+  for (std::int64_t c = 0; c < cols; c += kLanes) {
+    for (std::int64_t i = 0; i < k; i += kLanes) {
+      F32x16 square[kLanes];
+      LOCKSTEP_UNROLL
+      for (std::int64_t j = 0; j < kLanes; ++j) {
+        square[j] = c + j < cols ? load_some(x + (c + j) * stride + i, k - i) : zero();
       }
+      transpose(square);
+      f(c, i, square);
     }
   }
 }
 
 inline void pack_bt_f32(float* out, const float* x, std::int64_t stride, std::int64_t k,
                         std::int64_t cols) {
-  transpose(out, k, cols, [&](float* line, std::int64_t col, std::int64_t s) {
-    store(line, col < cols ? load_some(x + col * stride + s, k - s) : zero());
-  });
+  const std::int64_t width = width_of(cols);
+  const auto write = [&](std::int64_t c, std::int64_t i, const F32x16(&square)[kLanes])
+                         LOCKSTEP_LAMBDA {
+                           LOCKSTEP_UNROLL
+                           for (std::int64_t j = 0; j < kLanes; ++j) {
+                             if (i + j < k) stream(out + (i + j) * width + c, square[j]);
+                           }
+                         };
+  for_squares(x, stride, k, cols, write);
 }
 
 inline void pack_bt_rounding(bf16* out, const float* x, std::int64_t stride, std::int64_t k,
                              std::int64_t cols) {
-  auto* pairs = reinterpret_cast<std::uint32_t*>(out);
-  transpose(pairs, (k + 1) / 2, cols, [&](std::uint32_t* line, std::int64_t col, std::int64_t s) {
-    auto* halves = reinterpret_cast<bf16*>(line);
-    for (std::int64_t half = 0; half < 2; ++half) {
-      const std::int64_t at = 2 * s + half * kLanes;
-      const bool any = col < cols && at < k;
-      store(halves + half * kLanes, any ? load_some(x + col * stride + at, k - at) : zero());
+  const std::int64_t width = width_of(cols);
+  const auto write = [&](std::int64_t c, std::int64_t i,
+                         const F32x16(&square)[kLanes]) LOCKSTEP_LAMBDA {
+    LOCKSTEP_UNROLL
+    for (std::int64_t j = 0; j < kLanes; j += 2) {
+      if (i + j >= k) continue;
+      store_pairs<float>(out + (i + j) * width + 2 * c, square[j], square[j + 1]);
     }
-  });
+  };
+  for_squares(x, stride, k, cols, write);
 }
 
 // 16 words as one row of each of the panels that begin `apart` words after one another.

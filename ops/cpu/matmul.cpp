@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "ops/cpu/gemm.h"
-#include "ops/packed_weight.h"
+#include "ops/cpu/packed_weight.h"
 
 namespace lockstep::ops {
 namespace {
@@ -46,49 +45,7 @@ std::int64_t packed_bytes(const MatmulBackwardWeight& op, Isa isa) {
   return (packed_size(type, op.x.dim(0), op.x.dim(1)) * size + 63) / 64 * 64;
 }
 
-void require_isa(CpuStream& stream, const PackedWeight& w) {
-  LOCKSTEP_CHECK(w.isa() == stream.isa(), "weight packed for ", name_of(w.isa()), ", stream of ",
-                 name_of(stream.isa()));
-}
-
-// The rows [row, row + rows) of the weight into both layouts.
-void pack_rows(const GemmKernels& kernels, const PackedWeight& w, const float* weight,
-               std::int64_t row, std::int64_t rows) {
-  const bool is_bf16 = w.dtype() == DType::kBF16;
-  const std::int64_t in = w.in();
-  const float* from = weight + row * in;
-  const std::int64_t forward = row * packed_depth(w.dtype(), in);
-  if (is_bf16) {
-    kernels.pack_bt_rounding(w.forward().data<bf16>() + forward, from, in, in, rows);
-  } else {
-    kernels.pack_bt_f32(w.forward().data<float>() + forward, from, in, in, rows);
-  }
-  if (w.use() == PackedWeight::Use::kForward) return;
-  for (std::int64_t n = 0; n < in; n += kernels.panel) {
-    const std::int64_t cols = std::min<std::int64_t>(kernels.panel, in - n);
-    const std::int64_t to = n * packed_depth(w.dtype(), w.out()) + row * ((cols + 15) / 16 * 16);
-    if (is_bf16) {
-      kernels.pack_b_rounding(w.backward().data<bf16>() + to, from + n, in, rows, cols);
-    } else {
-      kernels.pack_b_f32(w.backward().data<float>() + to, from + n, in, rows, cols);
-    }
-  }
-}
-
 }  // namespace
-
-void enqueue(CpuStream& stream, const PackWeight& op) {
-  require_isa(stream, *op.packed);
-  const GemmKernels& kernels = gemm_kernels_of(stream.isa());
-  const std::int64_t out = op.packed->out();
-  const std::int64_t panel = kernels.panel;
-  // One panel of the forward layout a task; its rows, an even number, are whole pairs of the
-  // backward layout's depth.
-  stream.pool().parallel_for((out + panel - 1) / panel, [&](std::int64_t i, int) {
-    pack_rows(kernels, *op.packed, op.weight.data<float>(), i * panel,
-              std::min(panel, out - i * panel));
-  });
-}
 
 void enqueue(CpuStream& stream, const MatmulForward& op) {
   require_isa(stream, *op.w);

@@ -188,6 +188,20 @@ LOCKSTEP_INLINE void store(float* p, const F32x16& x) {
   if constexpr (kParts > 2) *(UnalignedF32*)(p + 3 * kNative) = x.part[3];
 }
 
+// Past the caches, for what is read much later; p aligned to 64 bytes. Other threads may miss it
+// until the writer's _mm_sfence().
+LOCKSTEP_INLINE void stream(float* p, const F32x16& x) {
+  for (int i = 0; i < kParts; ++i) {
+#if defined(__AVX512F__)
+    _mm512_stream_ps(p + i * kNative, x.part[i]);
+#elif defined(__AVX2__)
+    _mm256_stream_ps(p + i * kNative, x.part[i]);
+#else
+    _mm_stream_ps(p + i * kNative, x.part[i]);
+#endif
+  }
+}
+
 LOCKSTEP_INLINE F32x16 load(const bf16* p) {
 #if defined(__AVX512F__)
   const __m256i half = _mm256_loadu_si256((const __m256i*)p);
