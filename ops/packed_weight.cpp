@@ -26,8 +26,6 @@ void PackWeight::check() const {
 
 double PackWeight::flops() const { return 0; }
 
-double PackWeight::bytes() const {
-  return static_cast<double>(weight.bytes()) + packed->bytes();
-}
+double PackWeight::bytes() const { return static_cast<double>(weight.bytes()) + packed->bytes(); }
 
 }  // namespace lockstep::ops

@@ -65,12 +65,11 @@ void Profile::write(FileSystem& fs) {
     event["args"] = {{"flops", op.flops}, {"bytes", op.bytes}};
     events.push_back(std::move(event));
   }
-  const OrderedJson document = {{"displayTimeUnit", "ms"},
-                                {"otherData",
-                                 {{"first_step", first_step_},
-                                  {"last_step", last_step_},
-                                  {"ops_dropped", ops_.dropped()}}},
-                                {"traceEvents", std::move(events)}};
+  const OrderedJson document = {
+      {"displayTimeUnit", "ms"},
+      {"otherData",
+       {{"first_step", first_step_}, {"last_step", last_step_}, {"ops_dropped", ops_.dropped()}}},
+      {"traceEvents", std::move(events)}};
   write_file_atomic(fs, path_, document.dump());
   spans_.clear();
   ops_.clear();
