@@ -24,17 +24,18 @@ ThreadPool::ThreadPool(int threads) {
   CPU_ZERO(&allowed);
   if (threads == 1 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   if (CPU_COUNT(&allowed) < threads) return;
+  // The caller's thread is the user's: it is left where it is, and no worker is put there too.
+  const int own = sched_getcpu();
+  if (own >= 0 && CPU_ISSET(own, &allowed)) CPU_CLR(own, &allowed);
   int cpu = -1;
-  for (int i = 0; i < threads; ++i) {
+  for (std::thread& worker : workers_) {
     do {
       ++cpu;
     } while (!CPU_ISSET(cpu, &allowed));
-    if (i == 0) continue;  // the caller's thread is the user's: left where it is
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    pthread_setaffinity_np(workers_[static_cast<std::size_t>(i - 1)].native_handle(), sizeof one,
-                           &one);
+    pthread_setaffinity_np(worker.native_handle(), sizeof one, &one);
   }
 }
 

@@ -16,8 +16,8 @@ namespace lockstep {
 // then no result depends on the number of threads. One parallel_for at a time; not reentrant.
 class ThreadPool {
  public:
-  // threads >= 1, the caller included. Throws kConfig for less. Worker threads are pinned when
-  // the process may run on at least that many CPUs.
+  // threads >= 1, the caller included. Throws kConfig for less. Worker threads are pinned, to
+  // CPUs other than the caller's, when the process may run on at least that many CPUs.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

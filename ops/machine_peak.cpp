@@ -42,14 +42,16 @@ MachinePeak measure_peak(CpuStream& stream, int repetitions, MeasureRead read) {
   const PeakKernel& kernel =
       by_isa(stream.isa(), std::cref(portable::peak_kernel), std::cref(avx2::peak_kernel),
              std::cref(avx512::peak_kernel), std::cref(avx512_bf16::peak_kernel));
-  constexpr std::int64_t kRounds = 2'000'000;
+  constexpr std::int64_t kRounds =
+      500'000;  // one or two milliseconds: short, so that some go undisturbed
+  const int runs = 4 * repetitions;
   volatile float sink = 0;
   MachinePeak peak;
   peak.bf16_flops =
-      best_rate(stream, repetitions, kernel.bf16_flops_per_round * static_cast<double>(kRounds),
+      best_rate(stream, runs, kernel.bf16_flops_per_round * static_cast<double>(kRounds),
                 [&](std::int64_t) { sink = kernel.bf16(kRounds); });
   peak.fp32_flops =
-      best_rate(stream, repetitions, kernel.fp32_flops_per_round * static_cast<double>(kRounds),
+      best_rate(stream, runs, kernel.fp32_flops_per_round * static_cast<double>(kRounds),
                 [&](std::int64_t) { sink = kernel.fp32(kRounds); });
   // Operands that are widened to fp32 first are bf16 products too.
   peak.bf16_flops = std::max(peak.bf16_flops, peak.fp32_flops);

@@ -124,6 +124,8 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
                          .keep_steps = recipe_.checkpoint.also_at},
                         resumed_from_);
       });
+  // Before the loader's thread wants a CPU too: a low peak would make every MFU of the run too high.
+  summary_.peak = ops::measure_peak(stream_, 3, ops::MeasureRead::kNo);
   loader_ = data_->loader(state_.next_batch);
 }
 
@@ -216,7 +218,6 @@ TrainSummary Trainer::run() {
     return summary_;
   }
   check_disk();
-  summary_.peak = ops::measure_peak(stream_, 3, ops::MeasureRead::kNo);
   summary_.first_step = state_.step + 1;
   saved_step_ = resumed_from_;
   announce_costs();
