@@ -124,7 +124,8 @@ Trainer::Trainer(FileSystem& fs, const Recipe& recipe, const std::vector<Periodi
                          .keep_steps = recipe_.checkpoint.also_at},
                         resumed_from_);
       });
-  // Before the loader's thread wants a CPU too: a low peak would make every MFU of the run too high.
+  // Before the loader's thread wants a CPU too: a low peak would make every MFU of the run too
+  // high.
   summary_.peak = ops::measure_peak(stream_, 3, ops::MeasureRead::kNo);
   loader_ = data_->loader(state_.next_batch);
 }
