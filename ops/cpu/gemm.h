@@ -18,7 +18,7 @@ namespace lockstep::ops {
 // the 190M preset ran at 87-95% of the peak in bf16 (oneDNN 2.6.3 with its blocked weights at
 // 89-93% in the same rounds) and at 82-83% in fp32 (74-80%); on one whose vdpbf16ps runs at half
 // speed, by multiply-adds, at best 91% of the fp32 peak in both dtypes (oneDNN at 47% in bf16); on
-// two of Zen 4, 90-94% in bf16 (oneDNN 92-95%) and 88-96% in fp32 (93-97%).
+// two of Zen 4, 90-94% in bf16 (oneDNN 92-95%) and 88-93% in fp32 (93-97%).
 // bench/bench_matmul.cpp measures both.
 struct Gemm {
   enum class Layout { kRows, kTransposed };  // A stored (m, k) or (k, m)
