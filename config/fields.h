@@ -52,8 +52,7 @@ struct FieldList {
 //   template <class V> void fields(V&& v) {
 //     v("lr", lr, "peak learning rate", {.min = 0, .above_min = true});
 //     v("schedule", schedule, "what a section holds");   // a struct with fields(): a section
-//     v.retired("rate", {0.0}, "lr");          // a key of an earlier version, and what had no
-//     effect
+//     v.retired("rate", {0.0}, "lr");   // a key that is no more, its harmless value, its heir
 //   }
 // Members: bool, integers, floats, std::string, enums with a table (enum_name.h), and optionals,
 // vectors and arrays of those. A struct with `void apply_preset()` declares its "preset" field

@@ -42,8 +42,8 @@ MachinePeak measure_peak(CpuStream& stream, int repetitions, MeasureRead read) {
   const PeakKernel& kernel =
       by_isa(stream.isa(), std::cref(portable::peak_kernel), std::cref(avx2::peak_kernel),
              std::cref(avx512::peak_kernel), std::cref(avx512_bf16::peak_kernel));
-  constexpr std::int64_t kRounds =
-      500'000;  // one or two milliseconds: short, so that some go undisturbed
+  // One or two milliseconds a run: short, so that some go undisturbed.
+  constexpr std::int64_t kRounds = 500'000;
   const int runs = 4 * repetitions;
   volatile float sink = 0;
   MachinePeak peak;

@@ -4,7 +4,8 @@
 bench/peers/compare_torch.py 190m | 10m [--allocator tuned|huge|default] [--precision bf16|fp32|both]
 
 PyTorch runs as `plain` (written as usual), to which the ratio is promised, and as `tuned` (what can be
-done by hand: torch_tuned.py), to which it is printed beside. Packages: tools/install_packages.sh python3-torch libopenblas0-openmp"""
+done by hand: torch_tuned.py), to which it is printed beside.
+Packages: tools/install_packages.sh python3-torch libopenblas0-openmp"""
 
 import json
 import sys
